@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The only types that the BPF programs and the program in user space share. Sizes and offsets are asserted on both
+ * sides; there is no padding that the compiler could leave uninitialised (hash keys are compared as bytes).
+ */
+#ifndef BONDTRACE_ABI_H
+#define BONDTRACE_ABI_H
+
+#include <linux/types.h>
+
+#ifdef __cplusplus
+#define BT_STATIC_ASSERT static_assert
+#else
+#define BT_STATIC_ASSERT _Static_assert
+#endif
+
+/* Slaves remembered for one bond, past ones included. A bond of more is counted in bt_stats.slots_full. */
+#define BT_MAX_SLAVES 32
+
+/* LACPDU as the bonding driver sends it: 14 bytes of Ethernet header and 110 of LACP (IEEE 802.1AX-2014, 6.4.2). */
+#define BT_LACPDU_LEN 124
+/* Learning packet of balance-tlb and balance-alb: the Ethernet minimum without FCS. */
+#define BT_LEARNING_LEN 60
+
+enum bt_key_flags {
+	BT_KEY_RX = 1 << 0,          /* received by the slave; otherwise sent through it */
+	BT_KEY_FRAGMENT = 1 << 1,    /* an IP fragment (also the first): ports are 0 */
+	BT_KEY_EXTHDR = 1 << 2,      /* IPv6 with extension headers before the transport header */
+	BT_KEY_VLAN_INBAND = 1 << 3, /* at least one of the tags was in the frame's bytes, not in the skb's metadata */
+	BT_KEY_UNPARSED = 1 << 4,    /* cut or malformed: only what stands before the damage is in the key */
+	BT_KEY_INACTIVE = 1 << 5,    /* RX: the slave is inactive, the bond dropped the frame (rx handler: EXACT) */
+	BT_KEY_PASSED = 1 << 6,      /* RX: left to the slave itself, a link-local group on an inactive slave (PASS) */
+};
+
+/* In a key's VLAN fields: the tag is present; the VLAN ID is in the low 12 bits. */
+#define BT_VLAN_PRESENT 0x1000
+
+/* One direction of one flow on one slave. A flow that moves to another slave gets another entry. */
+struct bt_flow_key {
+	__u8 src[16];      /* IPv4: first four bytes, the rest 0; not IP: the MAC address in the first six */
+	__u8 dst[16];
+	__be16 src_port;   /* ICMP: id; ESP and AH: upper half of the SPI */
+	__be16 dst_port;   /* ICMP: type in the first byte, code in the second; ESP and AH: lower half of the SPI */
+	__u16 ethertype;   /* host order, behind all VLAN tags */
+	__u16 vlan;        /* outermost tag, BT_VLAN_PRESENT | VID, or 0 */
+	__u16 inner_vlan;  /* next tag, likewise */
+	__u16 slot;        /* bt_bond.first_slot + index into bt_bond.slave_ifindex */
+	__u8 protocol;     /* IP protocol; for IPv6 that behind the extension headers */
+	__u8 flags;        /* enum bt_key_flags */
+	__u16 zero;
+};
+BT_STATIC_ASSERT(sizeof(struct bt_flow_key) == 48, "key layout");
+
+/* Packets and bytes, twice: as skbs are handed over, and as they are (or were) on the wire after segmentation. */
+struct bt_count {
+	__u64 packets;
+	__u64 bytes;        /* frame without FCS and without a VLAN tag that travels as metadata */
+	__u64 wire_packets;
+	__u64 wire_bytes;   /* bytes plus the headers that segmentation repeats */
+};
+BT_STATIC_ASSERT(sizeof(struct bt_count) == 32, "count layout");
+
+enum bt_hash_flags {
+	BT_HASH_L4 = 1 << 0,     /* skb->l4_hash: encap3+4 takes skb->hash as it is */
+	BT_HASH_USABLE = 1 << 1, /* usable_index and usable_count were read */
+};
+
+#define BT_NO_INDEX 0xffff
+
+struct bt_flow_value {
+	struct bt_count count;
+	__u64 first_ns;        /* CLOCK_MONOTONIC_COARSE */
+	__u64 last_ns;
+	/* What else the bond's hash was computed from: of the first packet of the entry; TX only but for the MACs. */
+	__u8 dst_mac[6];
+	__u8 src_mac[6];
+	__u16 tci;             /* accelerated tag with priority bits, or 0 */
+	__u16 outer_ethertype; /* host order, bytes 12 and 13 of the frame */
+	__u32 skb_hash;
+	__u16 usable_index;    /* position of the slave in bond->usable_slaves, BT_NO_INDEX when it is not in there */
+	__u16 usable_count;
+	__u32 hash_flags;      /* enum bt_hash_flags */
+	__u32 zero;
+};
+BT_STATIC_ASSERT(sizeof(struct bt_flow_value) == 80, "value layout");
+
+/* A device of one network namespace: interface indexes repeat across namespaces. */
+struct bt_device {
+	__u32 netns; /* inode number of the namespace */
+	__u32 ifindex;
+};
+BT_STATIC_ASSERT(sizeof(struct bt_device) == 8, "device layout");
+
+/* A traced bond. Unknown slaves are added by the BPF side when they first carry a packet. */
+struct bt_bond {
+	__u32 first_slot;
+	__u32 slave_ifindex[BT_MAX_SLAVES]; /* 0: free, and all behind it are */
+};
+BT_STATIC_ASSERT(sizeof(struct bt_bond) == 4 + 4 * BT_MAX_SLAVES, "bond layout");
+
+/* Per slave and CPU. tx and rx hold every frame that the hooks saw but for rx_control. */
+struct bt_slave_totals {
+	struct bt_count tx;
+	struct bt_count rx;
+	struct bt_count tx_untracked; /* part of tx: no flow entry, the table was full */
+	struct bt_count rx_untracked;
+	struct bt_count rx_inactive;  /* part of rx: dropped by the bond since the slave is inactive */
+	struct bt_count tx_control;   /* beside tx: LACPDUs and learning packets that the driver sends on the slave itself */
+	struct bt_count rx_control;   /* beside rx: LACPDUs and markers that the driver consumed */
+	__u64 tx_unparsed;            /* packets whose flow entry is marked BT_KEY_UNPARSED */
+	__u64 rx_unparsed;
+};
+BT_STATIC_ASSERT(sizeof(struct bt_slave_totals) == 7 * 32 + 16, "totals layout");
+
+/* Per CPU, of all bonds. */
+struct bt_stats {
+	__u64 slots_full;       /* packets of a slave beyond BT_MAX_SLAVES: counted nowhere else */
+	__u64 consumed_unknown; /* the bond consumed a frame that was no LACPDU (out of memory, or a newer driver) */
+};
+BT_STATIC_ASSERT(sizeof(struct bt_stats) == 16, "stats layout");
+
+#endif
