@@ -73,7 +73,7 @@ enum bt_hash_flags {
 
 struct bt_flow_value {
 	struct bt_count count;
-	__u64 first_ns;        /* CLOCK_MONOTONIC_COARSE */
+	__u64 first_ns;        /* CLOCK_MONOTONIC, last_ns to a tick or two */
 	__u64 last_ns;
 	/* What else the bond's hash was computed from: of the first packet of the entry; TX only but for the MACs. */
 	__u8 dst_mac[6];

@@ -45,8 +45,8 @@ struct {
 } bt_counters SEC(".maps");
 
 /*
- * The coarse monotonic clock, for less: the kernel's tick counter is read without a call, and what it lacks to that clock
- * is noted whenever a flow is new, where a call does not matter.
+ * The monotonic clock to a tick or so, for little: the kernel's tick counter is read without a call, and what it lacks to
+ * that clock is noted whenever a flow is new, where a call does not matter.
  */
 const volatile __u64 bt_tick_ns = 4000000; /* resolution of CLOCK_MONOTONIC_COARSE */
 __u64 bt_clock_offset;
@@ -58,7 +58,7 @@ static __always_inline __u64 bt_now(void)
 
 static __always_inline __u64 bt_set_clock(void)
 {
-	__u64 now = bpf_ktime_get_coarse_ns();
+	__u64 now = bpf_ktime_get_ns();
 
 	bt_clock_offset = now - bpf_jiffies64() * bt_tick_ns;
 	return now;

@@ -7,6 +7,8 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <map>
+#include <string>
 #include <string_view>
 
 #include <CLI/CLI.hpp>
@@ -64,10 +66,21 @@ unsigned terminal_width() {
     return size.ws_col;
 }
 
-bool wants_color() {
-    const char* no_color = std::getenv("NO_COLOR"); // no-color.org: set and not empty
+void add_color_option(CLI::App& command, ColorChoice& choice) {
+    const std::map<std::string, ColorChoice> names{
+        {"auto", ColorChoice::automatic}, {"always", ColorChoice::always}, {"never", ColorChoice::never}};
+    command.add_option("--color", choice, "Colours: auto, always, never")
+        ->type_name("WHEN")
+        ->transform(CLI::CheckedTransformer(names).description(""))
+        ->default_str("auto");
+}
+
+bool wants_color(ColorChoice choice) {
+    if (choice != ColorChoice::automatic) return choice == ColorChoice::always;
+    const char* no_color = std::getenv("NO_COLOR");
     const char* terminal = std::getenv("TERM");
-    return isatty(STDOUT_FILENO) != 0 && !(no_color && *no_color) && !(terminal && std::string_view(terminal) == "dumb");
+    return isatty(STDOUT_FILENO) != 0 && !(no_color && *no_color) &&
+           !(terminal && std::string_view(terminal) == "dumb");
 }
 
 bool is_utf8() { return std::string_view(nl_langinfo(CODESET)) == "UTF-8"; }

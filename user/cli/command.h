@@ -38,8 +38,11 @@ ReportHeader make_header(std::string attachment);
 
 // Columns of the terminal on standard output; 0 when it is none.
 unsigned terminal_width();
-// Colours are wanted: a terminal, and NO_COLOR is not set.
-bool wants_color();
+enum class ColorChoice { automatic, always, never };
+// --color auto|always|never.
+void add_color_option(CLI::App& command, ColorChoice& choice);
+// Left to us: a terminal that is not dumb, and NO_COLOR is not set (no-color.org).
+bool wants_color(ColorChoice choice);
 // The locale's characters are UTF-8.
 bool is_utf8();
 

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "user/report/flows_build.h"
 
-#include <algorithm>
-#include <set>
-
 #include "user/flow/join.h"
 
 namespace bondtrace {
@@ -53,15 +50,6 @@ SlaveReport report_slave(const Bond& bond, const ObservedSlave& observed) {
                  .counter_packets = observed.counters.rx_packets,
                  .counter_bytes = observed.counters.rx_bytes};
     return report;
-}
-
-void count_flow(BondReport& bond, const std::vector<SlaveUse>& uses, SlaveDirection SlaveReport::*direction) {
-    std::set<int> counted; // an inactive slave's use is listed apart from a delivered one: still one flow
-    for (const SlaveUse& use : uses) {
-        if (!counted.insert(use.slave_ifindex).second) continue;
-        for (SlaveReport& slave : bond.slaves)
-            if (slave.ifindex == use.slave_ifindex) (slave.*direction).flows++;
-    }
 }
 
 } // namespace
@@ -117,10 +105,7 @@ FlowsReport build_flows_report(const Observed& observed, ReportHeader header, co
 
     report.flows = join(observed.flows);
     report.flows_total = report.flows_matching = report.flows.size();
-    for (const Conversation& flow : report.flows) {
-        count_flow(report.bonds[flow.bond], flow.tx, &SlaveReport::tx);
-        count_flow(report.bonds[flow.bond], flow.rx, &SlaveReport::rx);
-    }
+    count_slave_flows(report.bonds, report.flows);
     return report;
 }
 

@@ -245,4 +245,12 @@ std::vector<std::string> Observation::bond_names() const {
     return names;
 }
 
+std::vector<std::string> Observation::slave_names() const {
+    std::vector<std::string> names;
+    for (const Watched& watched : watched_)
+        for (const Member& member : watched.members)
+            names.push_back(member.slave.name);
+    return names;
+}
+
 } // namespace bondtrace

@@ -32,6 +32,8 @@ class Observation {
     Result<Observed> finish();
 
     [[nodiscard]] std::vector<std::string> bond_names() const;
+    // Of all bonds, past slaves included.
+    [[nodiscard]] std::vector<std::string> slave_names() const;
 
   private:
     // A slave's kernel counters over the time it belonged to the bond, which may be several stretches.
