@@ -2,11 +2,13 @@
 #include "user/cli/command.h"
 
 #include <cerrno>
+#include <charconv>
 #include <chrono>
 #include <clocale>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <map>
 #include <string>
 #include <string_view>
@@ -62,8 +64,11 @@ ReportHeader make_header(std::string attachment) {
 
 unsigned terminal_width() {
     winsize size{};
-    if (isatty(STDOUT_FILENO) == 0 || ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0) return 0;
-    return size.ws_col;
+    if (isatty(STDOUT_FILENO) != 0 && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col != 0) return size.ws_col;
+    const char* columns = std::getenv("COLUMNS"); // exported on purpose, or shells keep it to themselves
+    unsigned width = 0;
+    if (!columns || std::from_chars(columns, columns + std::strlen(columns), width).ec != std::errc{}) return 0;
+    return width;
 }
 
 void add_color_option(CLI::App& command, ColorChoice& choice) {

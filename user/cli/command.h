@@ -36,7 +36,7 @@ ExitStatus print_out(const std::string& text, ExitStatus status);
 // Fills version, time and kernel.
 ReportHeader make_header(std::string attachment);
 
-// Columns of the terminal on standard output; 0 when it is none.
+// Columns of the terminal on standard output, or of $COLUMNS; 0 when there is neither.
 unsigned terminal_width();
 enum class ColorChoice { automatic, always, never };
 // --color auto|always|never.

@@ -147,6 +147,8 @@ ExitStatus run_flows(const FlowsOptions& options) {
     if (!observation) return report_error(observation.error());
     if (const auto named = check_names(request->filter, *observation); !named) return report_error(named.error());
     if (const auto dropped = drop_privileges(*netns); !dropped) return report_error(dropped.error());
+    if (options.common.verbose)
+        fmt::print(stderr, "bondtrace: counting on {}\n", fmt::join(observation->bond_names(), ", "));
     const auto interrupted = watch(*observation, *signals, request->duration);
     if (!interrupted) return report_error(interrupted.error());
     const auto observed = observation->finish();
