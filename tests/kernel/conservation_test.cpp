@@ -93,9 +93,9 @@ TEST_P(Conservation, WithoutSegmentationOffloadTheWireIsCounted) {
 INSTANTIATE_TEST_SUITE_P(Modes, Conservation,
                          testing::Values("balance-rr", "active-backup", "balance-xor", "broadcast", "802.3ad",
                                          "balance-tlb"),
-                         [](const auto& info) {
+                         [](const auto& instance) {
                              std::string name;
-                             for (const char* c = info.param; *c != 0; ++c)
+                             for (const char* c = instance.param; *c != 0; ++c)
                                  if (std::isalnum(static_cast<unsigned char>(*c)) != 0) name += *c;
                              return name;
                          });
@@ -125,6 +125,31 @@ TEST(ConservationOfControlFrames, LacpdusAreCountedApart) {
         EXPECT_EQ(seen.totals.rx_control.bytes, seen.totals.rx_control.packets * 124);
         EXPECT_EQ(seen.totals.tx_control.bytes, seen.totals.tx_control.packets * 124);
     }
+}
+
+TEST(ConservationOfControlFrames, LearningPacketsAreCountedApart) {
+    const Lab lab("direct --mode balance-tlb");
+    ASSERT_FALSE(HasFatalFailure());
+    const LabEnds ends = LabEnds::open();
+    auto observation = Observation::start(ends.a, {"bond0"}, {});
+    ASSERT_TRUE(observation) << observation.error().what;
+    // One a second from each slave, which the lab otherwise puts off for years (Documentation: lp_interval).
+    ASSERT_TRUE(run({"ip", "-n", "bt-a", "link", "set", "bond0", "type", "bond", "lp_interval", "1"}));
+    auto counters = CounterReader::open(ends.a);
+    ASSERT_TRUE(counters) << counters.error().what;
+    auto reader = LinkReader::open(ends.a);
+    ASSERT_TRUE(reader) << reader.error().what;
+    const auto bonds = reader->find_bonds({"bond0"});
+    ASSERT_TRUE(bonds) << bonds.error().what;
+    const int slave = bonds->front().slaves.front().ifindex;
+    const std::uint64_t before = counters->read(std::vector{slave})->at(slave).tx_packets;
+    ASSERT_TRUE(await([&] { return counters->read(std::vector{slave})->at(slave).tx_packets >= before + 2; }));
+    ASSERT_TRUE(run({"ip", "-n", "bt-a", "link", "set", "bond0", "type", "bond", "lp_interval", "100000000"}));
+    const auto observed = observation->finish();
+    ASSERT_TRUE(observed) << observed.error().what;
+    expect_conservation(*observed, Unit::skb, Unit::skb);
+    for (const ObservedSlave& seen : observed->bonds.front().slaves)
+        EXPECT_GE(seen.totals.tx_control.packets, 1U) << seen.slave.name;
 }
 
 } // namespace

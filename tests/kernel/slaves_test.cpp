@@ -55,7 +55,11 @@ TEST(Slaves, AddedRenamedAndRemovedAreFollowedToThePacket) {
     done = follow(observation);
     ASSERT_TRUE(done) << done.error().what;
 
+    // Kernels before 6.2 rename only what is down.
+    ASSERT_TRUE(run({"ip", "-n", "bt-a", "link", "set", "s0", "down"}));
     ASSERT_TRUE(run({"ip", "-n", "bt-a", "link", "set", "s0", "name", "ren0"}));
+    ASSERT_TRUE(run({"ip", "-n", "bt-a", "link", "set", "ren0", "up"}));
+    ASSERT_TRUE(await([&] { return is_up("ren0"); }));
     done = send(42000);
     ASSERT_TRUE(done) << done.error().what;
 

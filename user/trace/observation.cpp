@@ -65,7 +65,7 @@ Result<Observation> Observation::start(const NetNs& netns, const std::vector<std
     for (Bond& bond : *bonds) {
         Watched watched{std::move(bond), {}};
         for (const Slave& slave : watched.bond.slaves)
-            watched.members.push_back({slave});
+            watched.members.push_back({.slave = slave});
         observation.watched_.push_back(std::move(watched));
     }
     if (const auto opened = observation.open_window(); !opened) return tl::make_unexpected(opened.error());

@@ -40,8 +40,8 @@ class Observation {
     struct Member {
         Slave slave;
         bool present = true;
-        LinkCounters base;    // at the beginning of this stretch
-        LinkCounters counted; // of the stretches before
+        LinkCounters base{};    // at the beginning of this stretch
+        LinkCounters counted{}; // of the stretches before
     };
     struct Watched {
         Bond bond;

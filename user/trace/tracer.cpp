@@ -40,9 +40,9 @@ int libbpf_print(libbpf_print_level level, const char* format, va_list arguments
 }
 
 struct SkeletonDestroy {
-    void operator()(::bondtrace* skeleton) const { bondtrace__destroy(skeleton); }
+    void operator()(bondtrace_bpf* skeleton) const { bondtrace_bpf__destroy(skeleton); }
 };
-using Skeleton = std::unique_ptr<::bondtrace, SkeletonDestroy>;
+using Skeleton = std::unique_ptr<bondtrace_bpf, SkeletonDestroy>;
 
 tl::unexpected<Error> bpf_failure(int error, std::string_view what) {
     while (!last_libbpf_warning.empty() && last_libbpf_warning.back() == '\n')
@@ -178,9 +178,9 @@ Result<Tracer> Tracer::attach(const TraceConfig& config) {
     if (cpus <= 0) return fail_errno(-cpus, "asking for the number of possible CPUs");
     state->possible_cpus = static_cast<std::size_t>(cpus);
 
-    state->skeleton.reset(bondtrace__open());
+    state->skeleton.reset(bondtrace_bpf__open());
     if (!state->skeleton) return bpf_failure(errno, "opening the BPF programs");
-    ::bondtrace& skeleton = *state->skeleton;
+    bondtrace_bpf& skeleton = *state->skeleton;
     for (const HookSupport& hook : support->hooks) {
         if (hook.in_btf) continue;
         bpf_program* program = nullptr;
@@ -204,12 +204,12 @@ Result<Tracer> Tracer::attach(const TraceConfig& config) {
     for (const auto& [map, size] : sizes)
         if (const int error = bpf_map__set_max_entries(map, size); error != 0)
             return bpf_failure(-error, fmt::format("sizing map {}", bpf_map__name(map)));
-    if (const int error = bondtrace__load(&skeleton); error != 0)
+    if (const int error = bondtrace_bpf__load(&skeleton); error != 0)
         return bpf_failure(-error, "loading the BPF programs");
     auto memory = BondsMemory::map(bpf_map__fd(skeleton.maps.bt_bonds), state->bond_places);
     if (!memory) return tl::make_unexpected(memory.error());
     state->memory = std::move(*memory);
-    if (const int error = bondtrace__attach(&skeleton); error != 0)
+    if (const int error = bondtrace_bpf__attach(&skeleton); error != 0)
         return bpf_failure(-error, "attaching the BPF programs");
     return Tracer(std::move(state));
 }
@@ -270,7 +270,7 @@ Result<void> Tracer::reset() {
 
 Result<std::uint64_t> Tracer::State::recursion_misses() const {
     std::uint64_t misses = 0;
-    const bpf_program* program = nullptr;
+    bpf_program* program = nullptr;
     bpf_object__for_each_program(program, skeleton->obj) {
         const int fd = bpf_program__fd(program);
         if (fd < 0) continue; // not loaded: this driver has no such function
