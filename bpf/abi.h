@@ -51,12 +51,16 @@ struct bt_flow_key {
 };
 BT_STATIC_ASSERT(sizeof(struct bt_flow_key) == 48, "key layout");
 
-/* Packets and bytes, twice: as skbs are handed over, and as they are (or were) on the wire after segmentation. */
+/*
+ * Packets and bytes as skbs are handed over, and what segmentation adds to them on the wire: there are
+ * packets + added_packets frames of bytes + added_bytes there. Kept as differences since most packets add nothing,
+ * and an atomic addition not made is the cheapest.
+ */
 struct bt_count {
 	__u64 packets;
-	__u64 bytes;        /* frame without FCS and without a VLAN tag that travels as metadata */
-	__u64 wire_packets;
-	__u64 wire_bytes;   /* bytes plus the headers that segmentation repeats */
+	__u64 bytes;         /* frame without FCS and without a VLAN tag that travels as metadata */
+	__u64 added_packets; /* segments - 1 */
+	__u64 added_bytes;   /* the headers that segmentation repeats */
 };
 BT_STATIC_ASSERT(sizeof(struct bt_count) == 32, "count layout");
 

@@ -97,12 +97,19 @@ struct Bond {
     bool lacp_fast = false;
     std::optional<bool> lacp_active; // 5.15 and later
     std::optional<bool> tlb_dynamic_lb;
+    std::optional<bool> broadcast_neighbor;   // 6.17 and later: 802.3ad sends ARP and ND on every slave
+    std::uint32_t packets_per_slave = 1;      // balance-rr: 0 is a random slave each time
+    bool all_slaves_active = false;           // inactive slaves deliver what they receive
     std::optional<int> active_slave;          // ifindex
     std::optional<AggregatorInfo> aggregator; // nullopt: not 802.3ad, or no active aggregator
     MacAddress mac{};
     std::vector<Slave> slaves; // in enslave order
+    bool order_known = true;   // false: the enslave order could not be read, the slaves are in ifindex order
+    // Named as slaves by /proc/net/bonding, but no such interface was found (removed or moved meanwhile).
+    std::vector<std::string> missing_slaves;
     LinkCounters counters;
 
+    // The slave with that ifindex, or nullptr.
     [[nodiscard]] const Slave* find_slave(int slave_ifindex) const;
 };
 

@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Flow key -> counters: the maps, and the one function that counts. Counters only grow; user space subtracts.
+ */
+#ifndef BONDTRACE_ACCOUNT_BPF_H
+#define BONDTRACE_ACCOUNT_BPF_H
+
+#include <linux/bpf.h>
+
+#include <bpf/bpf_helpers.h>
+
+#include "bpf/abi.h"
+#include "bpf/packet.bpf.h"
+
+/* User space sets max_entries of all four before loading. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1);
+	__type(key, struct bt_device);
+	__type(value, struct bt_bond);
+} bt_bonds SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1);
+	__type(key, struct bt_flow_key);
+	__type(value, struct bt_flow_value);
+} bt_flows SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct bt_slave_totals);
+} bt_totals SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct bt_stats);
+} bt_counters SEC(".maps");
+
+/* What a new entry of a sent flow notes besides the packet; for an attach point that knows nothing more, empty. */
+struct bt_origin {
+	struct bonding *bond;
+	struct sk_buff *skb;
+	struct net_device *slave;
+};
+
+/* Supplied by the attach point: fills the hash inputs that are not in the frame. */
+static __always_inline void bt_note_origin(const struct bt_origin *origin, struct bt_flow_value *value);
+
+static __always_inline struct bt_stats *bt_stats(void)
+{
+	__u32 zero = 0;
+
+	return bpf_map_lookup_elem(&bt_counters, &zero);
+}
+
+/*
+ * Slot of a slave; a slave seen for the first time takes the first free place, so that not even the first packet of a
+ * slave that was added a moment ago is lost. Negative when all places are taken.
+ */
+static __always_inline int bt_slot(struct bt_bond *bond, __u32 slave_ifindex)
+{
+	for (int i = 0; i < BT_MAX_SLAVES; i++) {
+		__u32 ifindex = bond->slave_ifindex[i];
+
+		if (!ifindex)
+			ifindex = __sync_val_compare_and_swap(&bond->slave_ifindex[i], 0, slave_ifindex);
+		if (ifindex == slave_ifindex || !ifindex)
+			return bond->first_slot + i;
+	}
+	return -1;
+}
+
+/* Totals of a slave on this CPU, or NULL when there is no slot for it, which is counted. */
+static __always_inline struct bt_slave_totals *bt_slave(struct bt_bond *bond, __u32 slave_ifindex, __u32 *slot_out)
+{
+	int slot = bt_slot(bond, slave_ifindex);
+	struct bt_stats *stats;
+
+	if (slot >= 0) {
+		*slot_out = slot;
+		return bpf_map_lookup_elem(&bt_totals, slot_out);
+	}
+	stats = bt_stats();
+	if (stats)
+		stats->slots_full++;
+	return NULL;
+}
+
+/* BH is off at every hook, so a CPU's own counters have one writer and need no atomic operation. */
+static __always_inline void bt_add(struct bt_count *count, __u64 bytes, __u64 added_packets, __u64 added_bytes)
+{
+	count->packets++;
+	count->bytes += bytes;
+	if (added_packets) {
+		count->added_packets += added_packets;
+		count->added_bytes += added_bytes;
+	}
+}
+
+static __always_inline void bt_add_shared(struct bt_flow_value *flow, __u64 now, __u64 bytes, __u64 added_packets,
+					  __u64 added_bytes)
+{
+	__sync_fetch_and_add(&flow->count.packets, 1);
+	__sync_fetch_and_add(&flow->count.bytes, bytes);
+	if (added_packets) {
+		__sync_fetch_and_add(&flow->count.added_packets, added_packets);
+		__sync_fetch_and_add(&flow->count.added_bytes, added_bytes);
+	}
+	if (flow->last_ns != now) /* the coarse clock stands still for milliseconds: spare the cache line */
+		flow->last_ns = now;
+}
+
+/* Counts PACKET on a slave of BOND. FLAGS: BT_KEY_RX and the verdict. Returns the frame's EtherType, 0 if unknown. */
+static __always_inline __u16 bt_account(struct bt_bond *bond, __u32 slave_ifindex, const struct bt_packet *packet,
+					__u8 flags, const struct bt_origin *origin)
+{
+	struct bt_headers headers = {};
+	struct bt_flow_key key = {};
+	struct bt_layout layout = {};
+	struct bt_slave_totals *totals;
+	struct bt_flow_value *flow;
+	__u64 added_packets, added_bytes, now;
+	__u32 slot;
+
+	totals = bt_slave(bond, slave_ifindex, &slot);
+	if (!totals)
+		return 0;
+
+	key.slot = slot;
+	key.flags = flags;
+	if (bt_read_headers(packet, &headers))
+		key.flags |= BT_KEY_UNPARSED;
+	else
+		bt_parse(packet, &headers, &key, &layout);
+	bt_segments(packet, &key, &layout, &added_packets, &added_bytes);
+
+	if (flags & BT_KEY_RX) {
+		bt_add(&totals->rx, packet->len, added_packets, added_bytes);
+		if (flags & (BT_KEY_INACTIVE | BT_KEY_PASSED))
+			bt_add(&totals->rx_inactive, packet->len, added_packets, added_bytes);
+		if (key.flags & BT_KEY_UNPARSED)
+			totals->rx_unparsed++;
+	} else {
+		bt_add(&totals->tx, packet->len, added_packets, added_bytes);
+		if (key.flags & BT_KEY_UNPARSED)
+			totals->tx_unparsed++;
+	}
+
+	now = bpf_ktime_get_coarse_ns();
+	flow = bpf_map_lookup_elem(&bt_flows, &key);
+	if (!flow) {
+		struct bt_flow_value value = {
+			.count = {
+				.packets = 1,
+				.bytes = packet->len,
+				.added_packets = added_packets,
+				.added_bytes = added_bytes,
+			},
+			.first_ns = now,
+			.last_ns = now,
+			.tci = packet->tagged ? packet->tci : 0,
+			.outer_ethertype = layout.outer_ethertype,
+			.usable_index = BT_NO_INDEX,
+		};
+
+		__builtin_memcpy(value.dst_mac, headers.dst, ETH_ALEN);
+		__builtin_memcpy(value.src_mac, headers.src, ETH_ALEN);
+		bt_note_origin(origin, &value);
+		if (!bpf_map_update_elem(&bt_flows, &key, &value, BPF_NOEXIST))
+			return layout.outer_ethertype;
+		/* Another CPU was faster, or the table is full. */
+		flow = bpf_map_lookup_elem(&bt_flows, &key);
+		if (!flow) {
+			bt_add(flags & BT_KEY_RX ? &totals->rx_untracked : &totals->tx_untracked, packet->len,
+			       added_packets, added_bytes);
+			return layout.outer_ethertype;
+		}
+	}
+	bt_add_shared(flow, now, packet->len, added_packets, added_bytes);
+	return layout.outer_ethertype;
+}
+
+#endif

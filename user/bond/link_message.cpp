@@ -1,0 +1,341 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "user/bond/link_message.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include <fmt/format.h>
+#include <linux/if.h>
+#include <linux/if_link.h>
+#include <linux/netlink.h>
+#include <linux/rtnetlink.h>
+#include <sys/socket.h>
+
+namespace bondtrace {
+namespace {
+
+using Bytes = std::span<const std::byte>;
+
+// Attributes younger than the oldest headers this is built with (linux/if_link.h of 5.10).
+constexpr std::uint16_t bond_ad_lacp_active = 29;  // 5.15
+constexpr std::uint16_t bond_broadcast_neigh = 33; // 6.17
+
+// Calls `use(type, payload)` for each attribute. False when one does not fit into `attributes`.
+template<typename Use> bool for_each_attribute(Bytes attributes, Use use) {
+    while (attributes.size() >= NLA_HDRLEN) {
+        nlattr header{};
+        // Copied rather than cast: bytes from a file or a fuzzer need not be aligned.
+        std::memcpy(&header, attributes.data(), sizeof(header));
+        if (header.nla_len < NLA_HDRLEN || header.nla_len > attributes.size()) return false;
+        use(static_cast<std::uint16_t>(header.nla_type & NLA_TYPE_MASK),
+            attributes.subspan(NLA_HDRLEN, header.nla_len - std::size_t{NLA_HDRLEN}));
+        attributes = attributes.subspan(std::min<std::size_t>(NLA_ALIGN(header.nla_len), attributes.size()));
+    }
+    return true; // fewer bytes than a header: padding
+}
+
+// A value of exactly T's size; anything else leaves `value` alone.
+template<typename T> bool read(Bytes payload, T& value) {
+    if (payload.size() != sizeof(T)) return false;
+    std::memcpy(&value, payload.data(), sizeof(T));
+    return true;
+}
+
+template<typename T> void read(Bytes payload, std::optional<T>& value) {
+    T read_value{};
+    if (read(payload, read_value)) value = read_value;
+}
+
+void read_flag(Bytes payload, bool& value) {
+    std::uint8_t number = 0;
+    if (read(payload, number)) value = number != 0;
+}
+
+void read_flag(Bytes payload, std::optional<bool>& value) {
+    std::uint8_t number = 0;
+    if (read(payload, number)) value = number != 0;
+}
+
+// The actor's port state is a u8 and the partner's a u16 in every kernel so far; either may come in either
+// size.
+std::optional<std::uint16_t> read_port_state(Bytes payload) {
+    std::uint8_t narrow = 0;
+    std::uint16_t wide = 0;
+    if (read(payload, narrow)) return narrow;
+    if (read(payload, wide)) return wide;
+    return std::nullopt;
+}
+
+// An interface index; 0 when it is none.
+int read_ifindex(Bytes payload) {
+    std::int32_t index = 0;
+    return read(payload, index) && index > 0 ? index : 0;
+}
+
+// Text with or without its terminating zero.
+std::string read_text(Bytes payload) {
+    const auto* const begin = reinterpret_cast<const char*>(payload.data());
+    return {begin, ::strnlen(begin, payload.size())};
+}
+
+// The structure grows at its end: rx_nohandler came with 4.6, more since.
+void read_counters(Bytes payload, std::optional<LinkCounters>& counters) {
+    if (payload.size() < offsetof(rtnl_link_stats64, rx_nohandler)) return;
+    rtnl_link_stats64 stats{};
+    std::memcpy(&stats, payload.data(), std::min(payload.size(), sizeof(stats)));
+    counters = LinkCounters{.rx_packets = stats.rx_packets,
+                            .rx_bytes = stats.rx_bytes,
+                            .rx_dropped = stats.rx_dropped,
+                            .rx_errors = stats.rx_errors,
+                            .rx_nohandler = stats.rx_nohandler,
+                            .tx_packets = stats.tx_packets,
+                            .tx_bytes = stats.tx_bytes,
+                            .tx_dropped = stats.tx_dropped,
+                            .tx_errors = stats.tx_errors};
+}
+
+bool parse_aggregator(Bytes nest, AggregatorInfo& info) {
+    return for_each_attribute(nest, [&](std::uint16_t type, Bytes payload) {
+        switch (type) {
+        case IFLA_BOND_AD_INFO_AGGREGATOR:
+            read(payload, info.aggregator_id);
+            break;
+        case IFLA_BOND_AD_INFO_NUM_PORTS:
+            read(payload, info.ports);
+            break;
+        case IFLA_BOND_AD_INFO_ACTOR_KEY:
+            read(payload, info.actor_key);
+            break;
+        case IFLA_BOND_AD_INFO_PARTNER_KEY:
+            read(payload, info.partner_key);
+            break;
+        case IFLA_BOND_AD_INFO_PARTNER_MAC:
+            read(payload, info.partner_mac);
+            break;
+        default:
+            break;
+        }
+    });
+}
+
+// A bond's own data (IFLA_INFO_DATA). `link.problem` says what makes it useless.
+bool parse_bond(Bytes nest, Link& link) {
+    Bond bond;
+    std::optional<std::uint8_t> mode, policy;
+    bool whole = true;
+    const bool fits = for_each_attribute(nest, [&](std::uint16_t type, Bytes payload) {
+        switch (type) {
+        case IFLA_BOND_MODE:
+            read(payload, mode);
+            break;
+        case IFLA_BOND_ACTIVE_SLAVE:
+            if (const int index = read_ifindex(payload)) bond.active_slave = index;
+            break;
+        case IFLA_BOND_MIIMON:
+            read(payload, bond.miimon_ms);
+            break;
+        case IFLA_BOND_ARP_INTERVAL:
+            read(payload, bond.arp_interval_ms);
+            break;
+        case IFLA_BOND_XMIT_HASH_POLICY:
+            read(payload, policy);
+            break;
+        case IFLA_BOND_ALL_SLAVES_ACTIVE:
+            read_flag(payload, bond.all_slaves_active);
+            break;
+        case IFLA_BOND_MIN_LINKS:
+            read(payload, bond.min_links);
+            break;
+        case IFLA_BOND_PACKETS_PER_SLAVE:
+            read(payload, bond.packets_per_slave);
+            break;
+        case IFLA_BOND_AD_LACP_RATE:
+            read_flag(payload, bond.lacp_fast);
+            break;
+        case IFLA_BOND_AD_INFO:
+            bond.aggregator.emplace();
+            whole = whole && parse_aggregator(payload, *bond.aggregator);
+            break;
+        case IFLA_BOND_TLB_DYNAMIC_LB:
+            read_flag(payload, bond.tlb_dynamic_lb);
+            break;
+        case bond_ad_lacp_active:
+            read_flag(payload, bond.lacp_active);
+            break;
+        case bond_broadcast_neigh:
+            read_flag(payload, bond.broadcast_neighbor);
+            break;
+        default:
+            break;
+        }
+    });
+    if (!mode || !policy)
+        link.problem = "the kernel does not say its mode and hash policy";
+    else if (*mode > static_cast<std::uint8_t>(BondMode::balance_alb))
+        link.problem = fmt::format("its mode has the number {}, which this version does not know", *mode);
+    else if (*policy > static_cast<std::uint8_t>(HashPolicy::vlan_srcmac))
+        link.problem =
+            fmt::format("its hash policy has the number {}, which this version does not know", *policy);
+    if (!link.problem.empty()) return fits && whole;
+    bond.mode = static_cast<BondMode>(*mode);
+    bond.policy = static_cast<HashPolicy>(*policy);
+    link.bond = std::move(bond);
+    return fits && whole;
+}
+
+// What a bond says of its slave (IFLA_INFO_SLAVE_DATA).
+bool parse_slave(Bytes nest, Slave& slave) {
+    return for_each_attribute(nest, [&](std::uint16_t type, Bytes payload) {
+        std::uint8_t number = 0;
+        switch (type) {
+        case IFLA_BOND_SLAVE_STATE:
+            read_flag(payload, slave.backup);
+            break;
+        case IFLA_BOND_SLAVE_MII_STATUS:
+            if (read(payload, number) && number <= static_cast<std::uint8_t>(MiiStatus::going_back))
+                slave.mii_status = static_cast<MiiStatus>(number);
+            break;
+        case IFLA_BOND_SLAVE_LINK_FAILURE_COUNT:
+            read(payload, slave.link_failures);
+            break;
+        case IFLA_BOND_SLAVE_PERM_HWADDR:
+            read(payload, slave.perm_mac);
+            break;
+        case IFLA_BOND_SLAVE_QUEUE_ID:
+            read(payload, slave.queue_id);
+            break;
+        case IFLA_BOND_SLAVE_AD_AGGREGATOR_ID:
+            read(payload, slave.aggregator_id);
+            break;
+        case IFLA_BOND_SLAVE_AD_ACTOR_OPER_PORT_STATE:
+            if (const auto state = read_port_state(payload); state && *state <= 0xff)
+                slave.actor_port_state = static_cast<std::uint8_t>(*state);
+            break;
+        case IFLA_BOND_SLAVE_AD_PARTNER_OPER_PORT_STATE:
+            if (const auto state = read_port_state(payload)) slave.partner_port_state = state;
+            break;
+        default:
+            break;
+        }
+    });
+}
+
+bool parse_link_info(Bytes nest, Link& link) {
+    Bytes data, slave_data;
+    std::string slave_kind;
+    // The kinds may follow the data they explain.
+    if (!for_each_attribute(nest, [&](std::uint16_t type, Bytes payload) {
+            switch (type) {
+            case IFLA_INFO_KIND:
+                link.kind = read_text(payload);
+                break;
+            case IFLA_INFO_DATA:
+                data = payload;
+                break;
+            case IFLA_INFO_SLAVE_KIND:
+                slave_kind = read_text(payload);
+                break;
+            case IFLA_INFO_SLAVE_DATA:
+                slave_data = payload;
+                break;
+            default:
+                break;
+            }
+        }))
+        return false;
+    if (link.kind == "bond" && !parse_bond(data, link)) return false;
+    if (slave_kind != "bond") return true;
+    link.slave.emplace();
+    return parse_slave(slave_data, *link.slave);
+}
+
+// What the interface says of itself belongs to the bond or slave as well.
+void spread(Link& link) {
+    const LinkCounters counters = link.counters.value_or(LinkCounters{});
+    const auto fill = [&](auto& target) {
+        target.ifindex = link.ifindex;
+        target.name = link.name;
+        target.admin_up = link.admin_up;
+        target.carrier = link.carrier;
+        target.mac = link.mac;
+        target.counters = counters;
+    };
+    if (link.bond) fill(*link.bond);
+    if (link.slave) fill(*link.slave);
+}
+
+} // namespace
+
+Result<Link> parse_link_message(Bytes message) {
+    nlmsghdr header{};
+    ifinfomsg info{};
+    constexpr std::size_t fixed = NLMSG_HDRLEN + NLMSG_ALIGN(sizeof(ifinfomsg));
+    if (message.size() < fixed)
+        return fail(ErrorKind::internal,
+                    fmt::format("a link message of {} bytes is cut short", message.size()));
+    std::memcpy(&header, message.data(), sizeof(header));
+    if (header.nlmsg_len < fixed || header.nlmsg_len > message.size())
+        return fail(ErrorKind::internal, fmt::format("a link message of {} bytes says it has {}",
+                                                     message.size(), header.nlmsg_len));
+    if (header.nlmsg_type != RTM_NEWLINK && header.nlmsg_type != RTM_DELLINK)
+        return fail(ErrorKind::internal,
+                    fmt::format("a netlink message of type {} is no link message", header.nlmsg_type));
+    std::memcpy(&info, message.data() + NLMSG_HDRLEN, sizeof(info));
+    if (info.ifi_index <= 0)
+        return fail(ErrorKind::internal,
+                    fmt::format("a link message is about the ifindex {}", info.ifi_index));
+
+    Link link;
+    link.ifindex = info.ifi_index;
+    link.admin_up = (info.ifi_flags & IFF_UP) != 0;
+    link.carrier = (info.ifi_flags & IFF_LOWER_UP) != 0;
+    // Bridges announce the arrival and departure of their ports in the same group, with their own family.
+    link.partial = info.ifi_family != AF_UNSPEC;
+    link.deleted = header.nlmsg_type == RTM_DELLINK && !link.partial;
+
+    bool whole = true, elsewhere = false;
+    const Bytes attributes = message.subspan(fixed, header.nlmsg_len - fixed);
+    const bool fits = for_each_attribute(attributes, [&](std::uint16_t type, Bytes payload) {
+        switch (type) {
+        case IFLA_IFNAME:
+            link.name = read_text(payload);
+            break;
+        case IFLA_ADDRESS:
+            read(payload, link.mac);
+            break;
+        case IFLA_MASTER:
+            link.master = read_ifindex(payload);
+            break;
+        case IFLA_LINK:
+            link.parent = read_ifindex(payload);
+            break;
+        case IFLA_LINK_NETNSID:
+            elsewhere = true;
+            break;
+        case IFLA_STATS64:
+            read_counters(payload, link.counters);
+            break;
+        // A wireless event names the interface and nothing else; its missing IFLA_MASTER means nothing.
+        case IFLA_WIRELESS:
+            link.partial = true;
+            break;
+        case IFLA_LINKINFO:
+            whole = whole && parse_link_info(payload, link);
+            break;
+        default:
+            break;
+        }
+    });
+    if (!fits || !whole)
+        return fail(ErrorKind::internal,
+                    fmt::format("the attributes of the link message about ifindex {} do not fit into it",
+                                link.ifindex));
+    if (link.name.empty() || link.name.size() >= IFNAMSIZ)
+        return fail(ErrorKind::internal,
+                    fmt::format("the link message about ifindex {} has no usable name", link.ifindex));
+    if (elsewhere || link.parent == link.ifindex) link.parent = 0;
+    spread(link);
+    return link;
+}
+
+} // namespace bondtrace

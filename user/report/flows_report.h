@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+// What `bondtrace flows` found out, ready to be written in any format.
+#pragma once
+
+#include "user/bond/model.h"
+#include "user/flow/conversation.h"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace bondtrace {
+
+// Begins every document.
+struct ReportHeader {
+    std::string version; // bondtrace's
+    std::string time;    // RFC 3339, UTC
+    std::string kernel;  // release
+    std::string attach;  // "fentry"
+};
+
+// One direction of one slave over the window.
+struct SlaveDirection {
+    Counts traced;    // every data frame that the hooks saw
+    Counts untracked; // part of it: no room in the flow table
+    Counts control;   // beside it: LACPDUs, learning packets
+    Counts inactive;  // part of it, RX: dropped by the bond since the slave is inactive
+    std::uint64_t unparsed = 0;
+    std::uint64_t flows = 0; // conversations that used the slave in this direction
+    // The kernel's own counters over the same window.
+    std::uint64_t counter_packets = 0, counter_bytes = 0;
+
+    // (traced + control) / counter, in packets; nullopt when the counter did not move.
+    [[nodiscard]] std::optional<double> coverage() const;
+};
+
+struct SlaveReport {
+    std::string name; // the newest, when it was renamed
+    int ifindex = 0;
+    std::optional<unsigned> index; // position among the usable slaves
+    std::string state;             // "active", "backup", "down", "gone" (left the bond during the window)
+    std::optional<std::uint32_t> speed_mbps;
+    SlaveDirection tx, rx;
+};
+
+struct BondReport {
+    std::string name;
+    std::string netns; // as the user named it; empty: the caller's own
+    int ifindex = 0;
+    BondMode mode = BondMode::balance_rr;
+    HashPolicy policy = HashPolicy::layer2;
+    bool policy_used = false; // the mode consults the policy
+    std::vector<SlaveReport> slaves;
+};
+
+// Everything that could make a number incomplete.
+struct Losses {
+    std::uint64_t untracked_packets = 0; // frames without a flow entry: the table was full
+    std::uint64_t unparsed_packets = 0;
+    std::uint64_t recursion_misses =
+        0;                        // frames the programs did not see: they were running on that CPU already
+    std::uint64_t slots_full = 0; // frames of slaves beyond what a bond may have here
+    std::uint64_t consumed_unknown = 0; // frames the bond swallowed for a reason unknown
+    std::uint64_t reading_skew =
+        0; // frames the kernel counted while a reading was taken: uncertainty of coverage
+};
+
+struct FlowsReport {
+    ReportHeader header;
+    double seconds = 0; // length of the window
+    bool interrupted = false;
+    std::uint64_t max_flows = 0;
+    std::vector<BondReport> bonds;
+    std::vector<Conversation> flows;  // filtered, sorted
+    std::uint64_t flows_matching = 0; // before --top cut them
+    std::uint64_t flows_total = 0;    // before the filter
+    Losses losses;
+};
+
+} // namespace bondtrace
