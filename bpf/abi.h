@@ -48,7 +48,7 @@ struct bt_flow_key {
 	__u8 protocol;     /* IP protocol; for IPv6 that behind the extension headers */
 	__u8 flags;        /* enum bt_key_flags */
 	__u16 zero;
-};
+} __attribute__((aligned(8)));
 BT_STATIC_ASSERT(sizeof(struct bt_flow_key) == 48, "key layout");
 
 /*
@@ -73,7 +73,7 @@ enum bt_hash_flags {
 
 struct bt_flow_value {
 	struct bt_count count;
-	__u64 first_ns;        /* CLOCK_MONOTONIC_COARSE */
+	__u64 first_ns;        /* CLOCK_MONOTONIC, last_ns to a tick or two */
 	__u64 last_ns;
 	/* What else the bond's hash was computed from: of the first packet of the entry; TX only but for the MACs. */
 	__u8 dst_mac[6];
@@ -95,12 +95,26 @@ struct bt_device {
 };
 BT_STATIC_ASSERT(sizeof(struct bt_device) == 8, "device layout");
 
-/* A traced bond. Unknown slaves are added by the BPF side when they first carry a packet. */
+/*
+ * A traced bond. Bonds stand in an array at the place that bt_bond_place() gives, or in one of the next BT_BOND_PROBES - 1;
+ * whoever puts them there leaves no free place before. Unknown slaves are added by the BPF side when they first carry a
+ * packet.
+ */
 struct bt_bond {
+	struct bt_device device; /* ifindex 0: a free place */
 	__u32 first_slot;
 	__u32 slave_ifindex[BT_MAX_SLAVES]; /* 0: free, and all behind it are */
+	__u32 zero;
 };
-BT_STATIC_ASSERT(sizeof(struct bt_bond) == 4 + 4 * BT_MAX_SLAVES, "bond layout");
+BT_STATIC_ASSERT(sizeof(struct bt_bond) == 8 + 4 + 4 * BT_MAX_SLAVES + 4, "bond layout");
+
+#define BT_BOND_PROBES 4
+
+/* PLACES is a power of two. */
+static inline __u32 bt_bond_place(struct bt_device device, __u32 places)
+{
+	return (device.ifindex ^ device.netns * 0x9e3779b1U >> 16) & (places - 1);
+}
 
 /* Per slave and CPU. tx and rx hold every frame that the hooks saw but for rx_control. */
 struct bt_slave_totals {

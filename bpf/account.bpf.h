@@ -14,11 +14,14 @@
 
 /* User space sets max_entries of all four before loading. */
 struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1);
-	__type(key, struct bt_device);
+	__uint(map_flags, BPF_F_MMAPABLE); /* user space writes single members while programs add slaves */
+	__type(key, __u32);
 	__type(value, struct bt_bond);
 } bt_bonds SEC(".maps");
+
+const volatile __u32 bt_bond_places = 1; /* max_entries of bt_bonds */
 
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
@@ -41,6 +44,26 @@ struct {
 	__type(value, struct bt_stats);
 } bt_counters SEC(".maps");
 
+/*
+ * The monotonic clock to a tick or so, for little: the kernel's tick counter is read without a call, and what it lacks to
+ * that clock is noted whenever a flow is new, where a call does not matter.
+ */
+const volatile __u64 bt_tick_ns = 4000000; /* resolution of CLOCK_MONOTONIC_COARSE */
+__u64 bt_clock_offset;
+
+static __always_inline __u64 bt_now(void)
+{
+	return bpf_jiffies64() * bt_tick_ns + bt_clock_offset;
+}
+
+static __always_inline __u64 bt_set_clock(void)
+{
+	__u64 now = bpf_ktime_get_ns();
+
+	bt_clock_offset = now - bpf_jiffies64() * bt_tick_ns;
+	return now;
+}
+
 /* What a new entry of a sent flow notes besides the packet; for an attach point that knows nothing more, empty. */
 struct bt_origin {
 	struct bonding *bond;
@@ -56,6 +79,23 @@ static __always_inline struct bt_stats *bt_stats(void)
 	__u32 zero = 0;
 
 	return bpf_map_lookup_elem(&bt_counters, &zero);
+}
+
+/* The bond when it is traced, or NULL: for most others after a look at one place. An array's lookup is no call. */
+static __always_inline struct bt_bond *bt_find_bond(struct bt_device device)
+{
+	__u32 place = bt_bond_place(device, bt_bond_places);
+
+	for (int i = 0; i < BT_BOND_PROBES; i++) {
+		__u32 index = (place + i) & (bt_bond_places - 1);
+		struct bt_bond *bond = bpf_map_lookup_elem(&bt_bonds, &index);
+
+		if (!bond || !bond->device.ifindex)
+			return NULL;
+		if (bond->device.ifindex == device.ifindex && bond->device.netns == device.netns)
+			return bond;
+	}
+	return NULL;
 }
 
 /*
@@ -102,16 +142,18 @@ static __always_inline void bt_add(struct bt_count *count, __u64 bytes, __u64 ad
 	}
 }
 
-static __always_inline void bt_add_shared(struct bt_flow_value *flow, __u64 now, __u64 bytes, __u64 added_packets,
+static __always_inline void bt_add_shared(struct bt_flow_value *flow, __u64 bytes, __u64 added_packets,
 					  __u64 added_bytes)
 {
+	__u64 now = bt_now();
+
 	__sync_fetch_and_add(&flow->count.packets, 1);
 	__sync_fetch_and_add(&flow->count.bytes, bytes);
 	if (added_packets) {
 		__sync_fetch_and_add(&flow->count.added_packets, added_packets);
 		__sync_fetch_and_add(&flow->count.added_bytes, added_bytes);
 	}
-	if (flow->last_ns != now) /* the coarse clock stands still for milliseconds: spare the cache line */
+	if (flow->last_ns < now)
 		flow->last_ns = now;
 }
 
@@ -119,12 +161,12 @@ static __always_inline void bt_add_shared(struct bt_flow_value *flow, __u64 now,
 static __always_inline __u16 bt_account(struct bt_bond *bond, __u32 slave_ifindex, const struct bt_packet *packet,
 					__u8 flags, const struct bt_origin *origin)
 {
-	struct bt_headers headers = {};
+	struct bt_headers headers;
 	struct bt_flow_key key = {};
 	struct bt_layout layout = {};
 	struct bt_slave_totals *totals;
 	struct bt_flow_value *flow;
-	__u64 added_packets, added_bytes, now;
+	__u64 added_packets, added_bytes;
 	__u32 slot;
 
 	totals = bt_slave(bond, slave_ifindex, &slot);
@@ -151,9 +193,9 @@ static __always_inline __u16 bt_account(struct bt_bond *bond, __u32 slave_ifinde
 			totals->tx_unparsed++;
 	}
 
-	now = bpf_ktime_get_coarse_ns();
 	flow = bpf_map_lookup_elem(&bt_flows, &key);
 	if (!flow) {
+		__u64 now = bt_set_clock();
 		struct bt_flow_value value = {
 			.count = {
 				.packets = 1,
@@ -181,7 +223,7 @@ static __always_inline __u16 bt_account(struct bt_bond *bond, __u32 slave_ifinde
 			return layout.outer_ethertype;
 		}
 	}
-	bt_add_shared(flow, now, packet->len, added_packets, added_bytes);
+	bt_add_shared(flow, packet->len, added_packets, added_bytes);
 	return layout.outer_ethertype;
 }
 

@@ -16,7 +16,7 @@
 
 char LICENSE[] SEC("license") = "GPL";
 
-static __always_inline long bt_read(const struct bt_packet *packet, __u32 offset, void *to, __u32 size)
+static __always_inline long bt_read(const struct bt_packet *packet, __s32 offset, void *to, __u32 size)
 {
 	return bpf_probe_read_kernel(to, size, packet->frame + offset);
 }
@@ -77,7 +77,7 @@ int BPF_PROG(bt_tx, struct bonding *bond, struct sk_buff *skb, struct net_device
 	struct bt_packet packet = {};
 	struct bt_bond *traced;
 
-	traced = bpf_map_lookup_elem(&bt_bonds, &id);
+	traced = bt_find_bond(id);
 	if (!traced)
 		return 0;
 
@@ -167,7 +167,7 @@ static __always_inline void bt_rx_consumed(void)
 			stats->consumed_unknown++;
 		return;
 	}
-	traced = bpf_map_lookup_elem(&bt_bonds, &slow->bond);
+	traced = bt_find_bond(slow->bond);
 	if (traced) {
 		totals = bt_slave(traced, slow->slave_ifindex, &slot);
 		if (totals)
@@ -216,7 +216,7 @@ int bt_rx(void *ctx)
 		bt_bond_of_slave(dev, &id);
 		flags |= (__u32)verdict == RX_HANDLER_EXACT ? BT_KEY_INACTIVE : BT_KEY_PASSED;
 	}
-	traced = bpf_map_lookup_elem(&bt_bonds, &id);
+	traced = bt_find_bond(id);
 	if (!traced)
 		return 0;
 
@@ -246,7 +246,7 @@ static __always_inline void bt_control(struct slave *slave, __u32 bytes)
 	struct bt_bond *traced;
 	__u32 slot;
 
-	traced = bpf_map_lookup_elem(&bt_bonds, &id);
+	traced = bt_find_bond(id);
 	if (!traced)
 		return;
 	totals = bt_slave(traced, slave->dev->ifindex, &slot);

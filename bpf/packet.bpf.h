@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Frame -> flow key. Reads the first 72 bytes once, into a place where the network header is aligned; that holds all that
+ * Frame -> flow key. Reads the first 70 bytes once, into a place where the network header is aligned; that holds all that
  * an ordinary packet needs. VLAN tags in the bytes, IP options and extension headers cost a further read each.
  *
  * Whoever includes this defines bt_read(): how bytes of the frame come out of this kind of program's context.
@@ -34,13 +34,16 @@ struct bt_packet {
 };
 
 /* Copies SIZE bytes at OFFSET of the frame; 0, or a negative error. The caller has checked the range against linear. */
-static __always_inline long bt_read(const struct bt_packet *packet, __u32 offset, void *to, __u32 size);
+static __always_inline long bt_read(const struct bt_packet *packet, __s32 offset, void *to, __u32 size);
 
-#define BT_L3_BYTES (sizeof(struct ipv6hdr) + 18)
-#define BT_HEADERS  (ETH_HLEN + BT_L3_BYTES)
+#define BT_L3_BYTES (sizeof(struct ipv6hdr) + 16)
 
+/*
+ * Two bytes before the frame put the network header at a multiple of eight: the verifier wants aligned stack accesses, and
+ * a load that straddles two of the eight-byte stores of the copy would wait for both to reach the cache.
+ */
 struct bt_headers {
-	__u8 align[2]; /* puts the network header at a multiple of eight: the verifier wants aligned stack accesses */
+	__u8 align[2];
 	__u8 dst[ETH_ALEN];
 	__u8 src[ETH_ALEN];
 	__be16 ethertype;
@@ -70,9 +73,11 @@ static __always_inline long bt_read_headers(const struct bt_packet *packet, stru
 	 * Whole, even when the frame ends before: linear data is followed by at least a struct skb_shared_info, so the
 	 * read is safe, and a constant size is cheaper than a computed one. The parsers check against linear.
 	 */
-	if (packet->linear < ETH_HLEN)
+	if (packet->linear < ETH_HLEN) {
+		__builtin_memset(headers, 0, sizeof(*headers));
 		return -1;
-	return bt_read(packet, 0, headers->dst, BT_HEADERS);
+	}
+	return bt_read(packet, -(__s32)sizeof(headers->align), headers, sizeof(*headers));
 }
 
 /* What parsing found besides the key. */
@@ -81,6 +86,13 @@ struct bt_layout {
 	__u32 header_bytes; /* Ethernet to transport header, which segmentation repeats; valid when l4 is */
 	__u16 outer_ethertype;
 };
+
+/* Copies by eight bytes, as they are read again when the key is compared (see struct bt_headers); both are aligned. */
+static __always_inline void bt_copy_words(void *to, const void *from, int words)
+{
+	for (int i = 0; i < words; i++)
+		((__u64 *)to)[i] = ((const __u64 *)from)[i];
+}
 
 #define BT_MAX_EXTENSION_HEADERS 8
 
@@ -188,8 +200,8 @@ static __always_inline int bt_parse_ipv4(const struct bt_packet *packet, const s
 	layout->l4 = l3 + ihl;
 	if (ip->frag_off & __builtin_bswap16(0x3fff)) { /* more fragments, or an offset */
 		key->flags |= BT_KEY_FRAGMENT;
-	} else if (ihl == sizeof(*ip) && l3 + sizeof(*ip) + 14 <= packet->linear) {
-		bt_parse_l4(key, headers->ipv4.l4, 14, &l4_len);
+	} else if (ihl == sizeof(*ip) && l3 + sizeof(*ip) + 8 <= packet->linear) {
+		bt_parse_l4(key, headers->ipv4.l4, packet->linear - l3 - sizeof(*ip), &l4_len);
 	} else if (!bt_read_l4(packet, key, layout->l4, &l4_len)) {
 		key->flags |= BT_KEY_UNPARSED;
 	}
@@ -207,8 +219,8 @@ static __always_inline int bt_parse_ipv6(const struct bt_packet *packet, const s
 	if (packet->linear < l4 || ip->version != 6)
 		return 0;
 
-	__builtin_memcpy(key->src, &ip->saddr, 16);
-	__builtin_memcpy(key->dst, &ip->daddr, 16);
+	bt_copy_words(key->src, &ip->saddr, 2);
+	bt_copy_words(key->dst, &ip->daddr, 2);
 	next = ip->nexthdr;
 	for (int i = 0; i < BT_MAX_EXTENSION_HEADERS; i++) {
 		__u8 extension[8] __attribute__((aligned(8)));
@@ -232,8 +244,8 @@ static __always_inline int bt_parse_ipv6(const struct bt_packet *packet, const s
 	}
 	key->protocol = next;
 	layout->l4 = l4;
-	if (!(key->flags & (BT_KEY_EXTHDR | BT_KEY_UNPARSED)) && l3 + sizeof(*ip) + 14 <= packet->linear)
-		bt_parse_l4(key, headers->ipv6.l4, 14, &l4_len);
+	if (!(key->flags & (BT_KEY_EXTHDR | BT_KEY_UNPARSED)) && l3 + sizeof(*ip) + 8 <= packet->linear)
+		bt_parse_l4(key, headers->ipv6.l4, packet->linear - l3 - sizeof(*ip), &l4_len);
 	else if (!(key->flags & (BT_KEY_FRAGMENT | BT_KEY_UNPARSED)) && !bt_read_l4(packet, key, l4, &l4_len))
 		key->flags |= BT_KEY_UNPARSED;
 	layout->header_bytes = l4 + l4_len;

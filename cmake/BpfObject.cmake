@@ -19,7 +19,7 @@ function(bpf_object name source)
   set(skeleton ${CMAKE_CURRENT_BINARY_DIR}/include/${name}.skel.h)
   add_custom_command(
     OUTPUT ${object}
-    COMMAND ${BPF_CLANG} -target bpf -D__TARGET_ARCH_${BPF_ARCH} -mcpu=v3 -O2 -g -std=gnu11 ${BPF_WARNINGS}
+    COMMAND ${BPF_CLANG} -target bpf -D__TARGET_ARCH_${BPF_ARCH} -mcpu=v3 -O2 -g -std=gnu11 -fno-strict-aliasing ${BPF_WARNINGS}
             -I${CMAKE_SOURCE_DIR} -idirafter /usr/include/${CMAKE_LIBRARY_ARCHITECTURE}
             -MD -MF ${object}.d -c ${CMAKE_CURRENT_SOURCE_DIR}/${source} -o ${object}
     COMMAND ${BPF_LLVM_STRIP} -g ${object}

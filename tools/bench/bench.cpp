@@ -3,6 +3,7 @@
 // program, an untraced bond's packet and the core in turn, over packets x flows, in one run. The machine's
 // speed drifts: only numbers of the same run compare, and of several rounds the smallest counts.
 #include "bench_count.skel.h"
+#include "bench_reference.skel.h"
 #include "bench_vary.skel.h"
 #include "bpf/abi.h"
 
@@ -66,6 +67,9 @@ struct VaryDestroy {
 struct CountDestroy {
     void operator()(bench_count* skeleton) const { bench_count__destroy(skeleton); }
 };
+struct ReferenceDestroy {
+    void operator()(bench_reference* skeleton) const { bench_reference__destroy(skeleton); }
+};
 struct ObjectClose {
     void operator()(bpf_object* object) const { bpf_object__close(object); }
 };
@@ -118,32 +122,44 @@ void run(const std::string& object_file, const std::string& program_name, std::u
     const std::unique_ptr<bench_count, CountDestroy> count(bench_count__open());
     constexpr std::uint32_t max_flows =
         4 * 65536; // as many entries as the largest run makes, for every kind of packet
-    if (!count || bpf_map__set_max_entries(count->maps.bt_flows, max_flows) != 0 ||
+    constexpr std::uint32_t bond_places = 16;
+    if (!count) throw Fail{"cannot open count.bpf.o"};
+    count->rodata->bt_bond_places = bond_places;
+    if (bpf_map__set_max_entries(count->maps.bt_bonds, bond_places) != 0 ||
+        bpf_map__set_max_entries(count->maps.bt_flows, max_flows) != 0 ||
         bpf_map__set_max_entries(count->maps.bt_totals, BT_MAX_SLAVES) != 0 ||
         bench_count__load(count.get()) != 0)
         throw Fail{"cannot load count.bpf.o (root? BPF allowed here?)"};
-    const bt_device device{1, 1};
     bt_bond bond{};
+    bond.device = {1, 1};
     bond.slave_ifindex[0] = 1;
-    if (bpf_map_update_elem(bpf_map__fd(count->maps.bt_bonds), &device, &bond, BPF_ANY) != 0)
+    const std::uint32_t place = bt_bond_place(bond.device, bond_places);
+    if (bpf_map_update_elem(bpf_map__fd(count->maps.bt_bonds), &place, &bond, BPF_ANY) != 0)
         throw Fail{"cannot fill bt_bonds"};
+    const std::unique_ptr<bench_reference, ReferenceDestroy> reference(bench_reference__open_and_load());
+    if (!reference) throw Fail{"cannot load reference.bpf.o"};
     std::unique_ptr<bpf_object, ObjectClose> foreign;
     const int foreign_program = object_file.empty() ? -1 : load_foreign(object_file, program_name, foreign);
 
-    fmt::print("ns per packet, {} bytes; in brackets: above the empty program\n", size);
-    fmt::print("{:<14} {:>6} {:>8} {:>16} {:>16}{}\n", "packet", "flows", "empty", "untraced", "bondtrace",
-               foreign ? fmt::format(" {:>16}", program_name) : "");
+    fmt::print("ns per packet of {} bytes, the empty program included; x: compared with the reference\n",
+               size);
+    fmt::print("{:<14} {:>6} {:>6} {:>9} {:>9} {:>16}{}\n", "packet", "flows", "empty", "untraced",
+               "reference", "bondtrace", foreign ? fmt::format(" {:>20}", program_name) : "");
     for (const Packet& packet : make_packets(size)) {
         for (const std::uint32_t flows : {1U, 1024U, 65536U}) {
-            const double null = time_program(-1, packet, flows, repeat, rounds);
-            const auto column = [&](int program) {
-                const double ns = time_program(program, packet, flows, repeat, rounds);
-                return fmt::format("{:.0f} ({:+.0f})", ns, ns - null);
+            const auto time = [&](int program) {
+                return time_program(program, packet, flows, repeat, rounds);
             };
-            fmt::print("{:<14} {:>6} {:>8.0f} {:>16} {:>16}{}\n", packet.name, flows, null,
-                       column(bpf_program__fd(count->progs.untraced)),
-                       column(bpf_program__fd(count->progs.count)),
-                       foreign ? fmt::format(" {:>16}", column(foreign_program)) : "");
+            const double null = time(-1);
+            const double untraced = time(bpf_program__fd(count->progs.untraced));
+            const double yardstick = time(bpf_program__fd(reference->progs.reference));
+            const auto compared = [&](int program) {
+                const double ns = time(program);
+                return fmt::format("{:.0f} ({:.2f} x)", ns, ns / yardstick);
+            };
+            fmt::print("{:<14} {:>6} {:>6.0f} {:>9.0f} {:>9.0f} {:>16}{}\n", packet.name, flows, null,
+                       untraced, yardstick, compared(bpf_program__fd(count->progs.count)),
+                       foreign ? fmt::format(" {:>20}", compared(foreign_program)) : "");
             std::fflush(stdout);
         }
     }

@@ -11,7 +11,7 @@
 
 char LICENSE[] SEC("license") = "GPL";
 
-static __always_inline long bt_read(const struct bt_packet *packet, __u32 offset, void *to, __u32 size)
+static __always_inline long bt_read(const struct bt_packet *packet, __s32 offset, void *to, __u32 size)
 {
 	return bpf_probe_read_kernel(to, size, packet->frame + offset);
 }
@@ -27,7 +27,7 @@ int count(struct __sk_buff *skb)
 	struct bt_packet packet = {};
 	struct bt_bond *traced;
 
-	traced = bpf_map_lookup_elem(&bt_bonds, &id);
+	traced = bt_find_bond(id);
 	if (!traced)
 		return 0;
 	packet.frame = (const void *)(long)skb->data;
@@ -47,5 +47,5 @@ int untraced(struct __sk_buff *skb)
 {
 	struct bt_device id = {.netns = 1, .ifindex = 2};
 
-	return bpf_map_lookup_elem(&bt_bonds, &id) != NULL;
+	return bt_find_bond(id) != NULL;
 }

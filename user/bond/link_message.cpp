@@ -78,22 +78,6 @@ std::string read_text(Bytes payload) {
     return {begin, ::strnlen(begin, payload.size())};
 }
 
-// The structure grows at its end: rx_nohandler came with 4.6, more since.
-void read_counters(Bytes payload, std::optional<LinkCounters>& counters) {
-    if (payload.size() < offsetof(rtnl_link_stats64, rx_nohandler)) return;
-    rtnl_link_stats64 stats{};
-    std::memcpy(&stats, payload.data(), std::min(payload.size(), sizeof(stats)));
-    counters = LinkCounters{.rx_packets = stats.rx_packets,
-                            .rx_bytes = stats.rx_bytes,
-                            .rx_dropped = stats.rx_dropped,
-                            .rx_errors = stats.rx_errors,
-                            .rx_nohandler = stats.rx_nohandler,
-                            .tx_packets = stats.tx_packets,
-                            .tx_bytes = stats.tx_bytes,
-                            .tx_dropped = stats.tx_dropped,
-                            .tx_errors = stats.tx_errors};
-}
-
 bool parse_aggregator(Bytes nest, AggregatorInfo& info) {
     return for_each_attribute(nest, [&](std::uint16_t type, Bytes payload) {
         switch (type) {
@@ -313,7 +297,7 @@ Result<Link> parse_link_message(Bytes message) {
             elsewhere = true;
             break;
         case IFLA_STATS64:
-            read_counters(payload, link.counters);
+            link.counters = parse_counters(payload);
             break;
         // A wireless event names the interface and nothing else; its missing IFLA_MASTER means nothing.
         case IFLA_WIRELESS:
@@ -336,6 +320,22 @@ Result<Link> parse_link_message(Bytes message) {
     if (elsewhere || link.parent == link.ifindex) link.parent = 0;
     spread(link);
     return link;
+}
+
+std::optional<LinkCounters> parse_counters(std::span<const std::byte> payload) {
+    // The structure grows at its end: rx_nohandler came with 4.6, more since.
+    if (payload.size() < offsetof(rtnl_link_stats64, rx_nohandler)) return std::nullopt;
+    rtnl_link_stats64 stats{};
+    std::memcpy(&stats, payload.data(), std::min(payload.size(), sizeof(stats)));
+    return LinkCounters{.rx_packets = stats.rx_packets,
+                        .rx_bytes = stats.rx_bytes,
+                        .rx_dropped = stats.rx_dropped,
+                        .rx_errors = stats.rx_errors,
+                        .rx_nohandler = stats.rx_nohandler,
+                        .tx_packets = stats.tx_packets,
+                        .tx_bytes = stats.tx_bytes,
+                        .tx_dropped = stats.tx_dropped,
+                        .tx_errors = stats.tx_errors};
 }
 
 } // namespace bondtrace

@@ -5,16 +5,21 @@
 #include "user/trace/batch.h"
 #include "user/trace/support.h"
 
+#include <algorithm>
 #include <array>
+#include <atomic>
+#include <bit>
 #include <cerrno>
 #include <cstdarg>
 #include <cstdio>
 #include <cstring>
+#include <ctime>
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <fmt/format.h>
 #include <linux/membarrier.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -89,26 +94,67 @@ template<typename T> Result<T> read_per_cpu(const bpf_map* map, std::uint32_t in
     return sum;
 }
 
+// Map bt_bonds in this process's memory: single members can be written while the programs add slaves beside them.
+class BondsMemory {
+  public:
+    static Result<BondsMemory> map(int fd, std::size_t places) {
+        BondsMemory memory;
+        memory.size_ = places * sizeof(bt_bond);
+        void* const start = mmap(nullptr, memory.size_, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+        if (start == MAP_FAILED) return fail_errno(errno, "mapping bt_bonds into memory");
+        memory.start_ = start;
+        return memory;
+    }
+    BondsMemory() = default;
+    BondsMemory(BondsMemory&& other) noexcept
+        : start_(std::exchange(other.start_, nullptr)), size_(std::exchange(other.size_, 0)) {}
+    BondsMemory& operator=(BondsMemory&& other) noexcept {
+        std::swap(start_, other.start_);
+        std::swap(size_, other.size_);
+        return *this;
+    }
+    BondsMemory(const BondsMemory&) = delete;
+    BondsMemory& operator=(const BondsMemory&) = delete;
+    ~BondsMemory() {
+        if (start_) munmap(start_, size_);
+    }
+
+    [[nodiscard]] bt_bond* bonds() const { return static_cast<bt_bond*>(start_); }
+
+  private:
+    void* start_ = nullptr;
+    std::size_t size_ = 0;
+};
+
 } // namespace
 
 struct Tracer::State {
     Skeleton skeleton;
     std::size_t possible_cpus = 0;
+    std::uint32_t bond_places = 0;
+    BondsMemory memory;
     struct Counted {
-        bt_device device{};
-        bt_bond bond{}; // as last read
+        std::uint32_t place = 0; // in map bt_bonds
+        std::array<std::uint32_t, BT_MAX_SLAVES> slave_ifindex{}; // as last read
     };
     std::vector<Counted> bonds;
     bool counting = false;
+    bool settled = true; // no program is still counting for a bond that was taken out
+
+    Result<void> settle() {
+        if (settled) return {};
+        settled = true;
+        return wait_for_programs();
+    }
 
     // Brings the slaves that the programs added into `bonds`.
-    Result<void> refresh() {
+    void refresh() {
         for (Counted& counted : bonds)
-            if (bpf_map_lookup_elem(bpf_map__fd(skeleton->maps.bt_bonds), &counted.device, &counted.bond) !=
-                0)
-                return fail_errno(errno, "reading map bt_bonds");
-        return {};
+            for (std::size_t i = 0; i < BT_MAX_SLAVES; ++i)
+                counted.slave_ifindex[i] = std::atomic_ref(place(counted).slave_ifindex[i]).load();
     }
+
+    bt_bond& place(const Counted& counted) { return memory.bonds()[counted.place]; }
 
     Result<std::uint64_t> recursion_misses() const;
 };
@@ -143,8 +189,15 @@ Result<Tracer> Tracer::attach(const TraceConfig& config) {
                                                            .ends_with(hook.hook.function))
             bpf_program__set_autoload(program, false);
     }
+    // Room to spare, so that hardly a place is taken twice.
+    state->bond_places = std::bit_ceil(std::max<std::uint32_t>(config.max_bonds * 8, 16));
+    skeleton.rodata->bt_bond_places = state->bond_places;
+    timespec tick{};
+    if (clock_getres(CLOCK_MONOTONIC_COARSE, &tick) != 0) return fail_errno(errno, "asking for the clock's resolution");
+    skeleton.rodata->bt_tick_ns = static_cast<std::uint64_t>(tick.tv_sec) * 1'000'000'000 +
+                                  static_cast<std::uint64_t>(tick.tv_nsec);
     const std::array sizes{
-        std::pair{skeleton.maps.bt_bonds, config.max_bonds},
+        std::pair{skeleton.maps.bt_bonds, state->bond_places},
         std::pair{skeleton.maps.bt_flows, config.max_flows},
         std::pair{skeleton.maps.bt_totals, config.max_bonds * BT_MAX_SLAVES},
     };
@@ -153,6 +206,9 @@ Result<Tracer> Tracer::attach(const TraceConfig& config) {
             return bpf_failure(-error, fmt::format("sizing map {}", bpf_map__name(map)));
     if (const int error = bondtrace__load(&skeleton); error != 0)
         return bpf_failure(-error, "loading the BPF programs");
+    auto memory = BondsMemory::map(bpf_map__fd(skeleton.maps.bt_bonds), state->bond_places);
+    if (!memory) return tl::make_unexpected(memory.error());
+    state->memory = std::move(*memory);
     if (const int error = bondtrace__attach(&skeleton); error != 0)
         return bpf_failure(-error, "attaching the BPF programs");
     return Tracer(std::move(state));
@@ -160,37 +216,39 @@ Result<Tracer> Tracer::attach(const TraceConfig& config) {
 
 Result<void> Tracer::count_bond(bt_device device, std::span<const int> slave_ifindexes) {
     State& state = *state_;
-    bt_bond bond{};
-    bond.first_slot = static_cast<std::uint32_t>(state.bonds.size()) * BT_MAX_SLAVES;
-    std::size_t used = 0;
-    for (const int ifindex : slave_ifindexes) {
-        if (used == BT_MAX_SLAVES) break; // the rest is counted as bt_stats::slots_full
-        bond.slave_ifindex[used++] = static_cast<std::uint32_t>(ifindex);
+    const std::uint32_t first = bt_bond_place(device, state.bond_places);
+    for (std::uint32_t probe = 0; probe < BT_BOND_PROBES; ++probe) {
+        const std::uint32_t place = (first + probe) & (state.bond_places - 1);
+        bt_bond& bond = state.memory.bonds()[place];
+        if (bond.device.ifindex != 0) continue;
+        bond = {};
+        bond.first_slot = static_cast<std::uint32_t>(state.bonds.size()) * BT_MAX_SLAVES;
+        std::size_t used = 0;
+        for (const int ifindex : slave_ifindexes)
+            if (used < BT_MAX_SLAVES) bond.slave_ifindex[used++] = static_cast<std::uint32_t>(ifindex);
+        bond.device.netns = device.netns;
+        // From here on the programs count.
+        std::atomic_ref(bond.device.ifindex).store(device.ifindex, std::memory_order_release);
+        state.bonds.push_back({place, {}});
+        state.counting = true;
+        return {};
     }
-    if (bpf_map_update_elem(bpf_map__fd(state.skeleton->maps.bt_bonds), &device, &bond, BPF_NOEXIST) != 0)
-        return fail_errno(errno, "adding a bond to map bt_bonds");
-    state.bonds.push_back({device, bond});
-    state.counting = true;
-    return {};
+    return fail(ErrorKind::unavailable, "there is no room for one more bond in map bt_bonds", "name fewer bonds");
 }
 
 Result<void> Tracer::stop() {
     State& state = *state_;
     if (!state.counting) return {};
-    const int map = bpf_map__fd(state.skeleton->maps.bt_bonds);
-    for (State::Counted& counted : state.bonds) {
-        // In one step where the kernel can (5.14): a slave that appears in between is not lost.
-        if (bpf_map_lookup_and_delete_elem(map, &counted.device, &counted.bond) == 0) continue;
-        if (bpf_map_lookup_elem(map, &counted.device, &counted.bond) != 0 ||
-            bpf_map_delete_elem(map, &counted.device) != 0)
-            return fail_errno(errno, "taking a bond out of map bt_bonds");
-    }
+    for (const State::Counted& counted : state.bonds)
+        std::atomic_ref(state.place(counted).device.ifindex).store(0, std::memory_order_release);
     state.counting = false;
-    return wait_for_programs();
+    state.settled = false;
+    return {};
 }
 
 Result<void> Tracer::reset() {
     State& state = *state_;
+    if (const auto settled = state.settle(); !settled) return settled;
     const int flows = bpf_map__fd(state.skeleton->maps.bt_flows);
     bt_flow_key key{};
     while (bpf_map_get_next_key(flows, nullptr, &key) == 0)
@@ -227,28 +285,28 @@ Result<std::uint64_t> Tracer::State::recursion_misses() const {
 
 Result<TraceReading> Tracer::read() const {
     State& state = *state_;
+    if (const auto settled = state.settle(); !settled) return tl::make_unexpected(settled.error());
     TraceReading reading;
 
     // Flows first, slaves after: a slot that a flow names is then known.
     auto raw = read_hash<bt_flow_key, bt_flow_value>(bpf_map__fd(state.skeleton->maps.bt_flows),
                                                      bpf_map__max_entries(state.skeleton->maps.bt_flows));
     if (!raw) return tl::make_unexpected(raw.error());
-    if (state.counting)
-        if (const auto refreshed = state.refresh(); !refreshed) return tl::make_unexpected(refreshed.error());
+    state.refresh();
 
     reading.flows.reserve(raw->size());
     for (const auto& [key, value] : *raw) {
         const std::size_t bond = key.slot / BT_MAX_SLAVES;
         if (bond >= state.bonds.size())
             return fail(ErrorKind::internal, "a flow entry names an unknown bond");
-        const std::uint32_t ifindex = state.bonds[bond].bond.slave_ifindex[key.slot % BT_MAX_SLAVES];
+        const std::uint32_t ifindex = state.bonds[bond].slave_ifindex[key.slot % BT_MAX_SLAVES];
         reading.flows.push_back({key, value, bond, static_cast<int>(ifindex)});
     }
 
     std::vector<bt_slave_totals> totals(state.possible_cpus);
     for (std::size_t i = 0; i < state.bonds.size(); ++i) {
         for (std::uint32_t place = 0; place < BT_MAX_SLAVES; ++place) {
-            const std::uint32_t ifindex = state.bonds[i].bond.slave_ifindex[place];
+            const std::uint32_t ifindex = state.bonds[i].slave_ifindex[place];
             if (ifindex == 0) break;
             const auto slot = static_cast<std::uint32_t>(i) * BT_MAX_SLAVES + place;
             const auto sum = read_per_cpu(state.skeleton->maps.bt_totals, slot, totals);

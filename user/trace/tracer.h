@@ -35,7 +35,7 @@ class Tracer {
     // The bonds of a TraceReading are numbered in the order of these calls.
     Result<void> count_bond(bt_device bond, std::span<const int> slave_ifindexes);
 
-    // Stops counting all bonds and waits until no program is still at it: readings are exact from now on.
+    // Stops counting all bonds, at once. The next read() waits until no program is still at it and is final.
     Result<void> stop();
 
     // After stop(): forgets what was counted and the bonds, as if just attached.

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+// What all commands share: the common options, printing errors, the signals that end a run.
+#pragma once
+
+#include "user/base/exit_status.h"
+#include "user/base/fd.h"
+#include "user/base/netns.h"
+#include "user/base/result.h"
+#include "user/report/flows_report.h"
+
+#include <string>
+
+namespace CLI {
+class App;
+}
+
+namespace bondtrace {
+
+struct CommonOptions {
+    std::string netns; // empty: the caller's own
+    bool verbose = false;
+};
+
+// --netns and -v.
+void add_common_options(CLI::App& command, CommonOptions& options);
+
+// The namespace that the options name.
+Result<NetNs> open_netns(const CommonOptions& options);
+
+// Prints "bondtrace: WHAT" and the advice to standard error; returns the status to exit with.
+ExitStatus report_error(const Error& error);
+
+// Writes to standard output; an error is worth an exit status, but for a reader that has gone away.
+ExitStatus print_out(const std::string& text, ExitStatus status);
+
+// Fills version, time and kernel.
+ReportHeader make_header(std::string attachment);
+
+// Columns of the terminal on standard output, or of $COLUMNS; 0 when there is neither.
+unsigned terminal_width();
+enum class ColorChoice { automatic, always, never };
+// --color auto|always|never.
+void add_color_option(CLI::App& command, ColorChoice& choice);
+// Left to us: a terminal that is not dumb, and NO_COLOR is not set (no-color.org).
+bool wants_color(ColorChoice choice);
+// The locale's characters are UTF-8.
+bool is_utf8();
+
+// SIGINT, SIGTERM and SIGHUP as a readable descriptor instead of the end of the process. Block before starting threads.
+Result<Fd> open_signals();
+
+} // namespace bondtrace

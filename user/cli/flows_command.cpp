@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "user/cli/flows_command.h"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <cstdio>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include "user/base/privileges.h"
+#include "user/base/units.h"
+#include "user/flow/filter.h"
+#include "user/flow/sort.h"
+#include "user/report/csv_writer.h"
+#include "user/report/flows_build.h"
+#include "user/report/json_writer.h"
+#include "user/report/losses_text.h"
+#include "user/report/text_writer.h"
+#include "user/trace/observation.h"
+
+namespace bondtrace {
+namespace {
+
+using std::chrono::nanoseconds;
+using Clock = std::chrono::steady_clock;
+
+struct FlowsOptions {
+    CommonOptions common;
+    std::vector<std::string> bonds;
+    std::string duration = "10s";
+    std::string sort = "bytes";
+    std::optional<std::size_t> top;
+    std::string filter;
+    std::uint32_t max_flows = TraceConfig{}.max_flows;
+    bool json = false;
+    bool csv = false;
+    ColorChoice color = ColorChoice::automatic;
+};
+
+// The options that are more than words, understood.
+struct FlowsRequest {
+    nanoseconds duration{};
+    SortKey sort = SortKey::bytes;
+    Filter filter;
+};
+
+Result<FlowsRequest> understand(const FlowsOptions& options) {
+    FlowsRequest request;
+    const auto duration = parse_duration(options.duration);
+    if (!duration) return fail(ErrorKind::usage, "--for: " + duration.error().what, duration.error().advice);
+    request.duration = *duration;
+    const auto sort = parse_sort_key(options.sort);
+    if (!sort) return fail(ErrorKind::usage, "--sort: " + sort.error().what, sort.error().advice);
+    request.sort = *sort;
+    if (options.filter.empty()) return request;
+    auto filter = parse_filter(options.filter);
+    if (!filter) return tl::make_unexpected(filter.error());
+    request.filter = std::move(*filter);
+    return request;
+}
+
+// A filter that names what does not exist would silently match nothing.
+Result<void> check_names(const Filter& filter, const Observation& observation) {
+    const auto missing = [](const std::vector<std::string>& wanted, const std::vector<std::string>& there,
+                            const char* what) -> Result<void> {
+        for (const std::string& name : wanted)
+            if (std::find(there.begin(), there.end(), name) == there.end())
+                return fail(ErrorKind::usage, fmt::format("filter: there is no {} {} here", what, name),
+                            there.empty() ? "" : fmt::format("there are: {}", fmt::join(there, ", ")));
+        return {};
+    };
+    if (const auto bonds = missing(filter.bond_names(), observation.bond_names(), "bond"); !bonds) return bonds;
+    return missing(filter.slave_names(), observation.slave_names(), "slave");
+}
+
+// One line on the terminal that says what is going on, and leaves none behind.
+class Progress {
+  public:
+    Progress(nanoseconds duration, const std::vector<std::string>& bonds)
+        : shown_(duration > std::chrono::seconds(2) && isatty(STDERR_FILENO) != 0), bonds_(fmt::format("{}", fmt::join(bonds, ", "))) {}
+    ~Progress() {
+        if (shown_) fmt::print(stderr, "\r\033[K");
+    }
+    Progress(const Progress&) = delete;
+    Progress& operator=(const Progress&) = delete;
+
+    void show(nanoseconds left) const {
+        if (!shown_) return;
+        const auto seconds = std::chrono::ceil<std::chrono::seconds>(left).count();
+        fmt::print(stderr, "\r\033[Kwatching {}: {} s left, Ctrl-C ends it now", bonds_, seconds);
+        std::fflush(stderr);
+    }
+
+  private:
+    bool shown_;
+    std::string bonds_;
+};
+
+// Watches until the time is over or a signal comes, following the links meanwhile; true when it was a signal.
+Result<bool> watch(Observation& observation, const Fd& signals, nanoseconds duration) {
+    const Progress progress(duration, observation.bond_names());
+    const auto end = Clock::now() + duration;
+    for (;;) {
+        const auto left = std::chrono::duration_cast<nanoseconds>(end - Clock::now());
+        if (left.count() <= 0) return false;
+        progress.show(left);
+        const auto wait = std::min<nanoseconds>(left, std::chrono::seconds(1));
+        std::array<pollfd, 2> sources{{{signals.get(), POLLIN, 0}, {observation.fd(), POLLIN, 0}}};
+        const int ready =
+            poll(sources.data(), sources.size(),
+                 static_cast<int>(std::chrono::ceil<std::chrono::milliseconds>(wait).count()));
+        if (ready < 0 && errno != EINTR) return fail_errno(errno, "waiting for the end of the window");
+        if (ready <= 0) continue;
+        if (sources[0].revents != 0) return true;
+        if (sources[1].revents != 0)
+            if (const auto followed = observation.follow(); !followed) return tl::make_unexpected(followed.error());
+    }
+}
+
+// What is needed once everything is attached: BPF map reads, and entering another namespace again to read its state.
+Result<void> drop_privileges(const NetNs& netns) {
+    std::vector<cap_value_t> keep{CAP_BPF, CAP_NET_ADMIN};
+    if (!netns.is_current()) keep.push_back(CAP_SYS_ADMIN);
+    return drop_capabilities_except(keep);
+}
+
+ExitStatus run_flows(const FlowsOptions& options) {
+    const auto request = understand(options);
+    if (!request) return report_error(request.error());
+    const auto netns = open_netns(options.common);
+    if (!netns) return report_error(netns.error());
+    const auto signals = open_signals();
+    if (!signals) return report_error(signals.error());
+
+    auto observation =
+        Observation::start(*netns, options.bonds, {.max_flows = options.max_flows, .verbose = options.common.verbose});
+    if (!observation) return report_error(observation.error());
+    if (const auto named = check_names(request->filter, *observation); !named) return report_error(named.error());
+    if (const auto dropped = drop_privileges(*netns); !dropped) return report_error(dropped.error());
+    if (options.common.verbose)
+        fmt::print(stderr, "bondtrace: counting on {}\n", fmt::join(observation->bond_names(), ", "));
+    const auto interrupted = watch(*observation, *signals, request->duration);
+    if (!interrupted) return report_error(interrupted.error());
+    const auto observed = observation->finish();
+    if (!observed) return report_error(observed.error());
+
+    FlowsReport report = build_flows_report(*observed, make_header(observed->attachment), options.common.netns);
+    report.interrupted = *interrupted;
+    const Names names = report.names();
+    std::erase_if(report.flows, [&](const Conversation& flow) { return !request->filter.matches(flow, names); });
+    report.flows_matching = report.flows.size();
+    sort_conversations(report.flows, request->sort, names, options.top);
+
+    const ExitStatus status = report.flows_total > 0 ? ExitStatus::fine : ExitStatus::cannot_tell;
+    const TextOptions text{.width = terminal_width(), .ascii = !is_utf8(), .colour = wants_color(options.color)};
+    if (options.json) return print_out(flows_json(report), status);
+    if (options.csv) {
+        fmt::print(stderr, "{}", losses_text(report, text));
+        return print_out(flows_csv(report), status);
+    }
+    return print_out(flows_text(report, text), status);
+}
+
+} // namespace
+
+void add_flows_command(CLI::App& app, ExitStatus& status) {
+    const auto options = std::make_shared<FlowsOptions>();
+    CLI::App* command = app.add_subcommand("flows", "Which flow is on which slave, over a window of time");
+    command->add_option("BOND", options->bonds, "The bonds; all of the network namespace without any");
+    command->add_option("--for", options->duration, "How long to watch: 10s, 500ms, 2m")
+        ->type_name("DURATION")
+        ->capture_default_str();
+    command->add_option("--sort", options->sort, "bytes, packets, tx, rx, moves, age, local, remote, port, proto, slave")
+        ->type_name("KEY")
+        ->capture_default_str();
+    command->add_option("--top", options->top, "Show only the first N flows")->type_name("N")->check(CLI::PositiveNumber);
+    command->add_option("--filter", options->filter,
+                        "Show only the flows that match, such as 'host 10.0.0.1 and not port 22', "
+                        "'net fd00::/8', 'port 5000-5100', 'proto udp', 'tx slave eth0', 'vlan 100'")
+        ->type_name("EXPR");
+    command->add_option("--max-flows", options->max_flows,
+                        "Size of the flow table: one entry a flow, direction and slave. Totals stay exact when it is full")
+        ->type_name("N")
+        ->check(CLI::Range(1U, 16U * 1024 * 1024))
+        ->capture_default_str();
+    auto* json = command->add_flag("--json", options->json, "A JSON document (docs/schema/flows.schema.json)");
+    command->add_flag("--csv", options->csv, "One line a flow; what was lost goes to standard error")->excludes(json);
+    add_color_option(*command, options->color);
+    add_common_options(*command, options->common);
+    command->footer("Examples:\n"
+                    "  bondtrace flows bond0 --for 10s\n"
+                    "  bondtrace flows bond0 --for 1m --sort packets --top 20\n"
+                    "  bondtrace flows --filter 'proto tcp and port 3260' --json\n"
+                    "Ctrl-C ends the window early, with the result so far.\n"
+                    "Exit status: 0 fine, 3 no traffic or could not attach, 64 wrong usage.");
+    command->callback([options, &status] { status = run_flows(*options); });
+}
+
+} // namespace bondtrace

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+// The program: one subcommand a task, see user/cli.
+#include <clocale>
+#include <csignal>
+#include <cstdio>
+#include <exception>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "user/cli/check_command.h"
+#include "user/cli/flows_command.h"
+#include "user/trace/tracer.h"
+#include "version.h"
+
+namespace {
+
+using namespace bondtrace;
+
+int run(int argc, char** argv) {
+    CLI::App app{"bondtrace: which slave of a Linux bond carries which flow, counted in the kernel."};
+    app.name("bondtrace");
+    app.set_version_flag("--version", fmt::format("bondtrace {}\nlibbpf {}\nattachments {}", version, libbpf_version(),
+                                                  fmt::join(compiled_attachments(), ", ")));
+    app.require_subcommand(1);
+    app.footer("Examples:\n"
+               "  bondtrace flows bond0 --for 10s       every flow of bond0 and its slaves, once\n"
+               "  bondtrace flows --filter 'port 443'   the same for every bond here, HTTPS only\n"
+               "  bondtrace check                       will it work on this kernel?\n"
+               "Exit status: 0 fine, 1 warnings, 2 critical findings, 3 cannot tell, 64 wrong usage.");
+    ExitStatus status = ExitStatus::fine;
+    add_flows_command(app, status);
+    add_check_command(app, status);
+    try {
+        app.parse(argc, argv);
+    } catch (const CLI::ParseError& error) {
+        // CLI11 prints help, the version, or what is wrong; its own numbers are not our contract.
+        return app.exit(error) == 0 ? 0 : static_cast<int>(ExitStatus::usage);
+    }
+    return static_cast<int>(status);
+}
+
+} // namespace
+
+int main(int argc, char** argv) {
+    std::setlocale(LC_CTYPE, "");   // the terminal's character set; numbers stay as in C
+    std::signal(SIGPIPE, SIG_IGN); // a reader that goes away is an error of write(), not the end
+    try {
+        return run(argc, argv);
+    } catch (const std::exception& failure) { // out of memory, or a mistake of ours
+        fmt::print(stderr, "bondtrace: {}\n", failure.what());
+        return static_cast<int>(ExitStatus::cannot_tell);
+    }
+}

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+// What `bondtrace check` found out, and its two formats.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "user/base/result.h"
+#include "user/bond/model.h"
+#include "user/report/flows_report.h"
+#include "user/trace/support.h"
+
+namespace bondtrace {
+
+struct CheckReport {
+    ReportHeader header;
+    std::string libbpf;                   // version
+    std::vector<std::string> attachments; // compiled in
+    Support support;
+    std::optional<Error> obstacle; // why tracing cannot work
+    std::vector<Bond> bonds;       // of the namespace
+    std::optional<Error> bonds_error;
+};
+
+std::string check_text(const CheckReport& report);
+std::string check_json(const CheckReport& report);
+
+} // namespace bondtrace

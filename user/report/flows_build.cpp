@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "user/report/flows_build.h"
+
+#include "user/flow/join.h"
+
+namespace bondtrace {
+namespace {
+
+Counts to_counts(const bt_count& count) {
+    return {.packets = count.packets,
+            .bytes = count.bytes,
+            .wire_packets = count.packets + count.added_packets,
+            .wire_bytes = count.bytes + count.added_bytes};
+}
+
+bool is_usable(const Bond& bond, const Slave& slave) {
+    if (!slave.admin_up || !slave.carrier || slave.mii_status != MiiStatus::up || slave.backup) return false;
+    if (bond.mode != BondMode::lacp) return true;
+    return bond.aggregator && slave.aggregator_id == bond.aggregator->aggregator_id;
+}
+
+std::string state_of(const ObservedSlave& slave) {
+    if (slave.gone) return "gone";
+    if (slave.slave.mii_status != MiiStatus::up || !slave.slave.admin_up) return "down";
+    return slave.slave.backup ? "backup" : "active";
+}
+
+SlaveReport report_slave(const Bond& bond, const ObservedSlave& observed) {
+    const bt_slave_totals& totals = observed.totals;
+    SlaveReport report;
+    report.name = observed.slave.name.empty() ? "if" + std::to_string(observed.slave.ifindex) : observed.slave.name;
+    report.ifindex = observed.slave.ifindex;
+    if (!observed.gone) report.index = usable_index(bond, observed.slave.ifindex);
+    report.state = state_of(observed);
+    report.speed_mbps = observed.slave.speed_mbps;
+    report.tx = {.traced = to_counts(totals.tx),
+                 .untracked = to_counts(totals.tx_untracked),
+                 .control = to_counts(totals.tx_control),
+                 .inactive = {},
+                 .unparsed = totals.tx_unparsed,
+                 .flows = 0,
+                 .counter_packets = observed.counters.tx_packets,
+                 .counter_bytes = observed.counters.tx_bytes};
+    report.rx = {.traced = to_counts(totals.rx),
+                 .untracked = to_counts(totals.rx_untracked),
+                 .control = to_counts(totals.rx_control),
+                 .inactive = to_counts(totals.rx_inactive),
+                 .unparsed = totals.rx_unparsed,
+                 .flows = 0,
+                 .counter_packets = observed.counters.rx_packets,
+                 .counter_bytes = observed.counters.rx_bytes};
+    return report;
+}
+
+} // namespace
+
+std::optional<unsigned> usable_index(const Bond& bond, int slave_ifindex) {
+    unsigned index = 0;
+    for (const Slave& slave : bond.slaves) {
+        if (!is_usable(bond, slave)) continue;
+        if (slave.ifindex == slave_ifindex) return index;
+        ++index;
+    }
+    return std::nullopt;
+}
+
+bool uses_hash_policy(const Bond& bond) {
+    switch (bond.mode) {
+    case BondMode::balance_xor:
+    case BondMode::lacp:
+        return true;
+    case BondMode::balance_tlb:
+    case BondMode::balance_alb:
+        return bond.tlb_dynamic_lb == false;
+    default:
+        return false;
+    }
+}
+
+FlowsReport build_flows_report(const Observed& observed, ReportHeader header, const std::string& netns) {
+    FlowsReport report;
+    report.header = std::move(header);
+    report.seconds = observed.seconds;
+    report.max_flows = observed.max_flows;
+    for (const ObservedBond& seen : observed.bonds) {
+        BondReport& bond = report.bonds.emplace_back();
+        bond.name = seen.bond.name;
+        bond.netns = netns;
+        bond.ifindex = seen.bond.ifindex;
+        bond.mode = seen.bond.mode;
+        bond.policy = seen.bond.policy;
+        bond.policy_used = uses_hash_policy(seen.bond);
+        for (const ObservedSlave& slave : seen.slaves)
+            bond.slaves.push_back(report_slave(seen.bond, slave));
+        for (const SlaveReport& slave : bond.slaves)
+            for (const SlaveDirection* direction : {&slave.tx, &slave.rx}) {
+                report.losses.untracked_packets += direction->untracked.packets;
+                report.losses.unparsed_packets += direction->unparsed;
+            }
+    }
+    report.losses.recursion_misses = observed.recursion_misses;
+    report.losses.slots_full = observed.stats.slots_full;
+    report.losses.consumed_unknown = observed.stats.consumed_unknown;
+    report.losses.reading_skew = observed.reading_skew;
+
+    report.flows = join(observed.flows);
+    report.flows_total = report.flows_matching = report.flows.size();
+    count_slave_flows(report.bonds, report.flows);
+    return report;
+}
+
+} // namespace bondtrace
