@@ -8,6 +8,7 @@
 #include <iterator>
 
 #include <fmt/format.h>
+#include <gmock/gmock.h>
 #include <nlohmann/json.hpp>
 
 namespace bondtrace::test {
