@@ -66,6 +66,13 @@ int reap(pid_t pid, Clock::time_point deadline, bool& timed_out) {
     }
 }
 
+// True when `pid` has ended; it is not reaped yet.
+bool has_ended(pid_t pid) {
+    siginfo_t info{};
+    return ::waitid(P_PID, static_cast<id_t>(pid), &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+           info.si_pid == pid;
+}
+
 struct Pipe {
     Fd read_end, write_end;
     std::string* text;
@@ -110,13 +117,15 @@ Output capture(const std::vector<std::string>& argv, std::chrono::milliseconds t
     for (Pipe& pipe : pipes)
         pipe.write_end.reset();
     while (pipes[0].read_end.valid() || pipes[1].read_end.valid()) {
-        const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now());
-        if (left.count() <= 0) break;
+        if (Clock::now() >= deadline) break;
+        // What the program started may hold the pipes for ever; all it wrote itself is in them when it has
+        // ended.
+        const bool ended = has_ended(pid);
         std::array<pollfd, 2> waiting{pollfd{pipes[0].read_end.get(), POLLIN, 0},
                                       pollfd{pipes[1].read_end.get(), POLLIN, 0}};
         // A closed one is -1, which poll() passes over.
-        if (::poll(waiting.data(), waiting.size(), static_cast<int>(left.count())) < 0 && errno != EINTR)
-            break;
+        const int ready = ::poll(waiting.data(), waiting.size(), ended ? 0 : 20);
+        if ((ready < 0 && errno != EINTR) || (ready == 0 && ended)) break;
         for (std::size_t i = 0; i < pipes.size(); ++i)
             if (waiting[i].revents != 0) drain(pipes[i]);
     }
