@@ -14,7 +14,7 @@
 
 namespace bondtrace::test {
 
-inline constexpr std::chrono::seconds usual_timeout{30};
+inline constexpr std::chrono::seconds usual_timeout{60};
 
 struct Output {
     int status = -1; // exit status; 128 + signal when one ended it; -1 when it could not be started
