@@ -136,7 +136,8 @@ void run(const std::string& object_file, const std::string& program_name, std::u
     const std::uint32_t place = bt_bond_place(bond.device, bond_places);
     if (bpf_map_update_elem(bpf_map__fd(count->maps.bt_bonds), &place, &bond, BPF_ANY) != 0)
         throw Fail{"cannot fill bt_bonds"};
-    const std::unique_ptr<bench_reference_bpf, ReferenceDestroy> reference(bench_reference_bpf__open_and_load());
+    const std::unique_ptr<bench_reference_bpf, ReferenceDestroy> reference(
+        bench_reference_bpf__open_and_load());
     if (!reference) throw Fail{"cannot load reference.bpf.o"};
     std::unique_ptr<bpf_object, ObjectClose> foreign;
     const int foreign_program = object_file.empty() ? -1 : load_foreign(object_file, program_name, foreign);

@@ -94,7 +94,8 @@ template<typename T> Result<T> read_per_cpu(const bpf_map* map, std::uint32_t in
     return sum;
 }
 
-// Map bt_bonds in this process's memory: single members can be written while the programs add slaves beside them.
+// Map bt_bonds in this process's memory: single members can be written while the programs add slaves beside
+// them.
 class BondsMemory {
   public:
     static Result<BondsMemory> map(int fd, std::size_t places) {
@@ -134,7 +135,7 @@ struct Tracer::State {
     std::uint32_t bond_places = 0;
     BondsMemory memory;
     struct Counted {
-        std::uint32_t place = 0; // in map bt_bonds
+        std::uint32_t place = 0;                                  // in map bt_bonds
         std::array<std::uint32_t, BT_MAX_SLAVES> slave_ifindex{}; // as last read
     };
     std::vector<Counted> bonds;
@@ -193,9 +194,10 @@ Result<Tracer> Tracer::attach(const TraceConfig& config) {
     state->bond_places = std::bit_ceil(std::max<std::uint32_t>(config.max_bonds * 8, 16));
     skeleton.rodata->bt_bond_places = state->bond_places;
     timespec tick{};
-    if (clock_getres(CLOCK_MONOTONIC_COARSE, &tick) != 0) return fail_errno(errno, "asking for the clock's resolution");
-    skeleton.rodata->bt_tick_ns = static_cast<std::uint64_t>(tick.tv_sec) * 1'000'000'000 +
-                                  static_cast<std::uint64_t>(tick.tv_nsec);
+    if (clock_getres(CLOCK_MONOTONIC_COARSE, &tick) != 0)
+        return fail_errno(errno, "asking for the clock's resolution");
+    skeleton.rodata->bt_tick_ns =
+        static_cast<std::uint64_t>(tick.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(tick.tv_nsec);
     const std::array sizes{
         std::pair{skeleton.maps.bt_bonds, state->bond_places},
         std::pair{skeleton.maps.bt_flows, config.max_flows},
@@ -233,7 +235,8 @@ Result<void> Tracer::count_bond(bt_device device, std::span<const int> slave_ifi
         state.counting = true;
         return {};
     }
-    return fail(ErrorKind::unavailable, "there is no room for one more bond in map bt_bonds", "name fewer bonds");
+    return fail(ErrorKind::unavailable, "there is no room for one more bond in map bt_bonds",
+                "name fewer bonds");
 }
 
 Result<void> Tracer::stop() {

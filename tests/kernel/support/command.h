@@ -35,7 +35,8 @@ testing::AssertionResult run(const std::vector<std::string>& argv,
 // life.
 class Background {
   public:
-    // Starts argv[0]; its standard input is empty, its output the test's own, or goes to the files `out` and `err`.
+    // Starts argv[0]; its standard input is empty, its output the test's own, or goes to the files `out` and
+    // `err`.
     explicit Background(const std::vector<std::string>& argv, const std::string& out = {},
                         const std::string& err = {});
     Background(const Background&) = delete;
