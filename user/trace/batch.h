@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+// Reads a BPF hash map whole, many entries a system call.
+#pragma once
+
+#include "user/base/result.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include <bpf/bpf.h>
+
+namespace bondtrace {
+
+// All entries of a hash map of at most `max_entries`. Entries present from start to end are returned exactly
+// once; the kernel walks whole buckets, so that insertions meanwhile do not disturb it.
+template<typename Key, typename Value>
+Result<std::vector<std::pair<Key, Value>>> read_hash(int map, std::uint32_t max_entries) {
+    std::vector<std::pair<Key, Value>> entries;
+    std::uint32_t chunk = std::min<std::uint32_t>(std::max<std::uint32_t>(max_entries, 16), 4096);
+    std::vector<Key> keys(chunk);
+    std::vector<Value> values(chunk);
+    std::uint32_t position = 0, next = 0;
+    bool first = true;
+    for (;;) {
+        std::uint32_t count = chunk;
+        const int status = bpf_map_lookup_batch(map, first ? nullptr : &position, &next, keys.data(),
+                                                values.data(), &count, nullptr);
+        if (status != 0 && errno == ENOSPC && chunk < max_entries) { // one bucket holds more than the buffer
+            chunk = std::min(chunk * 2, max_entries);
+            keys.resize(chunk);
+            values.resize(chunk);
+            continue;
+        }
+        if (status != 0 && errno != ENOENT) return fail_errno(errno, "reading a BPF map in batches");
+        const bool last = status != 0;
+        for (std::uint32_t i = 0; i < count; ++i)
+            entries.emplace_back(keys[i], values[i]);
+        if (last) return entries;
+        position = next;
+        first = false;
+    }
+}
+
+} // namespace bondtrace

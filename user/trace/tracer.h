@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+// Loads the BPF programs, attaches them, reads what they counted. Nothing outlives the object: programs, maps
+// and links are held by file descriptors only, so that the kernel removes them even after SIGKILL.
+#pragma once
+
+#include "bpf/abi.h"
+#include "user/base/result.h"
+#include "user/trace/reading.h"
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace bondtrace {
+
+struct TraceConfig {
+    std::uint32_t max_flows = 65536; // entries: one per flow, direction and slave
+    std::uint32_t max_bonds = 1;
+    bool verbose = false; // libbpf's and the verifier's words to standard error
+};
+
+class Tracer {
+  public:
+    // Loads and attaches; counts nothing until count_bond(). Programs for which this kernel's driver has no
+    // function are left out when they are not required.
+    static Result<Tracer> attach(const TraceConfig& config);
+
+    Tracer(Tracer&&) noexcept;
+    Tracer& operator=(Tracer&&) noexcept;
+    ~Tracer();
+
+    // Starts counting a bond, with the slaves it has now (others are added when they first carry a packet).
+    // The bonds of a TraceReading are numbered in the order of these calls.
+    Result<void> count_bond(bt_device bond, std::span<const int> slave_ifindexes);
+
+    // Stops counting all bonds and waits until no program is still at it: readings are exact from now on.
+    Result<void> stop();
+
+    // After stop(): forgets what was counted and the bonds, as if just attached.
+    Result<void> reset();
+
+    // Everything counted so far.
+    Result<TraceReading> read() const;
+
+    // How it is attached ("fentry"), for reports.
+    [[nodiscard]] std::string attachment() const;
+
+  private:
+    struct State;
+    explicit Tracer(std::unique_ptr<State> state);
+    std::unique_ptr<State> state_;
+};
+
+// Version of the libbpf in use, "1.1.2", and the attachments compiled in.
+std::string libbpf_version();
+std::vector<std::string> compiled_attachments();
+
+} // namespace bondtrace
