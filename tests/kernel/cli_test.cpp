@@ -75,7 +75,7 @@ TEST(Endings, SigintGivesTheResultSoFar) {
     EXPECT_EQ(document.at("schema"), "bondtrace.flows/1");
     EXPECT_EQ(document.at("attach"), "fentry");
     unsigned found = 0;
-    for (const auto& flow : document.at("flows")) {
+    for (const auto& flow : document.at("bonds").at(0).at("flows")) {
         if (flow.at("protocol") != "udp" || flow.at("remote_port") != 5001) continue;
         const bool first = flow.at("local_port") == 40000;
         std::uint64_t packets = 0;
