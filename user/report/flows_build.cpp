@@ -99,7 +99,7 @@ FlowsReport build_flows_report(const Observed& observed, ReportHeader header, co
                 report.losses.unparsed_packets += direction->unparsed;
             }
     }
-    report.losses.recursion_misses = observed.recursion_misses;
+    report.losses.recursion_misses = observed.programs.recursion_misses;
     report.losses.slots_full = observed.stats.slots_full;
     report.losses.consumed_unknown = observed.stats.consumed_unknown;
     report.losses.reading_skew = observed.reading_skew;

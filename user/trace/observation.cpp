@@ -46,6 +46,14 @@ std::uint64_t frames_between(const std::map<int, LinkCounters>& earlier,
     return frames;
 }
 
+void set_end(Observed& observed, std::chrono::steady_clock::time_point started,
+             std::chrono::steady_clock::time_point ended) {
+    observed.seconds = std::chrono::duration<double>(ended - started).count();
+    // On Linux this clock is CLOCK_MONOTONIC, which the programs use as well.
+    observed.ended_ns = static_cast<std::uint64_t>(
+        std::chrono::duration_cast<std::chrono::nanoseconds>(ended.time_since_epoch()).count());
+}
+
 } // namespace
 
 Result<Observation> Observation::start(const NetNs& netns, const std::vector<std::string>& names,
@@ -76,7 +84,7 @@ Result<Observation> Observation::start(const NetNs& netns, const std::vector<std
     return observation;
 }
 
-Result<std::map<int, LinkCounters>> Observation::read_counters() {
+Result<Observation::Counters> Observation::read_counters() {
     std::vector<int> ifindexes;
     for (const Watched& watched : watched_)
         for (const Member& member : watched.members)
@@ -122,8 +130,14 @@ Result<void> Observation::open_window() {
 }
 
 void Observation::leave(Member& member, const LinkCounters& now) {
+    member.counted = counted_until(member, now);
     member.present = false;
-    member.counted += now - member.base;
+}
+
+LinkCounters Observation::counted_until(const Member& member, const LinkCounters& now) {
+    LinkCounters counted = member.counted;
+    if (member.present) counted += now - member.base;
+    return counted;
 }
 
 void Observation::join(Watched& watched, const LinkEvent& event) {
@@ -191,6 +205,27 @@ Result<void> Observation::follow() {
     return {};
 }
 
+Result<Observed> Observation::snapshot() {
+    if (const auto followed = follow(); !followed) return tl::make_unexpected(followed.error());
+    const auto bonds = reader_.read_bonds();
+    if (!bonds) return tl::make_unexpected(bonds.error());
+
+    // The flow table may take long to read, the counters do not: what they disagree by is what passed in
+    // between.
+    const auto before = read_counters();
+    if (!before) return tl::make_unexpected(before.error());
+    auto reading = tracer_.read();
+    if (!reading) return tl::make_unexpected(reading.error());
+    const auto ended = std::chrono::steady_clock::now();
+    const auto after = read_counters();
+    if (!after) return tl::make_unexpected(after.error());
+
+    Observed observed = assemble(*bonds, *after, std::move(*reading));
+    set_end(observed, started_, ended);
+    observed.reading_skew = skew_ + frames_between(*before, *after);
+    return observed;
+}
+
 Result<Observed> Observation::finish() {
     // Whatever takes time comes before or after, not between the readings that are to be of one instant.
     if (const auto followed = follow(); !followed) return tl::make_unexpected(followed.error());
@@ -206,31 +241,35 @@ Result<Observed> Observation::finish() {
     auto reading = tracer_.read();
     if (!reading) return tl::make_unexpected(reading.error());
 
+    Observed observed = assemble(*bonds, *after, std::move(*reading));
+    set_end(observed, started_, ended);
+    observed.reading_skew = skew_ + frames_between(*before, *after);
+    return observed;
+}
+
+Observed Observation::assemble(const std::vector<Bond>& bonds, const Counters& counters,
+                               TraceReading reading) const {
     Observed observed;
     observed.attachment = tracer_.attachment();
-    observed.seconds = std::chrono::duration<double>(ended - started_).count();
     observed.max_flows = max_flows_;
-    observed.flows = std::move(reading->flows);
-    observed.stats = reading->stats;
-    observed.recursion_misses = reading->recursion_misses;
-    observed.reading_skew = skew_ + frames_between(*before, *after);
-    for (Watched& watched : watched_) {
-        const auto now = std::find_if(bonds->begin(), bonds->end(),
+    observed.flows = std::move(reading.flows);
+    observed.stats = reading.stats;
+    observed.programs = reading.programs;
+    for (const Watched& watched : watched_) {
+        const auto now = std::find_if(bonds.begin(), bonds.end(),
                                       [&](const Bond& bond) { return bond.ifindex == watched.bond.ifindex; });
         ObservedBond& bond = observed.bonds.emplace_back();
-        bond.bond = now != bonds->end() ? *now : watched.bond;
-        for (Member& member : watched.members) {
-            const auto last = after->find(member.slave.ifindex);
-            const bool was_present = member.present;
-            if (was_present) leave(member, last != after->end() ? last->second : member.base);
+        bond.bond = now != bonds.end() ? *now : watched.bond;
+        for (const Member& member : watched.members) {
+            const auto last = counters.find(member.slave.ifindex);
             const Slave* state = bond.bond.find_slave(member.slave.ifindex);
             ObservedSlave& slave = bond.slaves.emplace_back();
             slave.slave = state ? *state : member.slave;
-            slave.gone = !was_present;
-            slave.counters = member.counted;
+            slave.gone = !member.present;
+            slave.counters = counted_until(member, last != counters.end() ? last->second : member.base);
         }
     }
-    for (const TotalsEntry& entry : reading->totals) {
+    for (const TotalsEntry& entry : reading.totals) {
         std::vector<ObservedSlave>& slaves = observed.bonds[entry.bond].slaves;
         auto slave = std::find_if(slaves.begin(), slaves.end(), [&](const ObservedSlave& candidate) {
             return candidate.slave.ifindex == entry.slave_ifindex;

@@ -29,8 +29,14 @@ class Observation {
     // Follows slaves that were added, removed or renamed.
     Result<void> follow();
 
+    // What was seen so far; counting goes on. Counters and hooks are read one after the other while frames
+    // pass: by how many is in reading_skew.
+    Result<Observed> snapshot();
     // Stops counting and hands over what was seen.
     Result<Observed> finish();
+
+    // See Tracer::measure_cost().
+    Result<void> measure_cost() { return tracer_.measure_cost(); }
 
     [[nodiscard]] std::vector<std::string> bond_names() const;
     // Of all bonds, past slaves included.
@@ -55,11 +61,15 @@ class Observation {
 
     Result<void> open_window();
     Result<void> begin_counting();
-    Result<std::map<int, LinkCounters>> read_counters();
+    using Counters = std::map<int, LinkCounters>;
+    Result<Counters> read_counters();
+    [[nodiscard]] Observed assemble(const std::vector<Bond>& bonds, const Counters& counters,
+                                    TraceReading reading) const;
     Result<void> reread();
     void apply(const LinkEvent& event);
     static void join(Watched& watched, const LinkEvent& event);
     static void leave(Member& member, const LinkCounters& now);
+    static LinkCounters counted_until(const Member& member, const LinkCounters& now);
 
     NetNs netns_;
     LinkReader reader_;

@@ -5,6 +5,7 @@
 #include "bpf/abi.h"
 #include "user/bond/model.h"
 #include "user/flow/join.h"
+#include "user/trace/reading.h"
 
 #include <cstdint>
 #include <string>
@@ -28,11 +29,12 @@ struct ObservedBond {
 struct Observed {
     std::string attachment;
     double seconds = 0;
+    std::uint64_t ended_ns = 0; // CLOCK_MONOTONIC
     std::uint32_t max_flows = 0;
     std::vector<ObservedBond> bonds;
     std::vector<FlowEntry> flows; // FlowEntry::bond is an index into bonds
     bt_stats stats{};
-    std::uint64_t recursion_misses = 0;
+    ProgramStats programs;
     // Frames that the kernel counted while the window was opened or closed. Counters and hooks cannot be read
     // at the same instant: this is how far they may disagree for that reason alone.
     std::uint64_t reading_skew = 0;

@@ -18,12 +18,18 @@ struct TotalsEntry {
     bt_slave_totals totals{};
 };
 
+// What the kernel says of the programs themselves, added up over them.
+struct ProgramStats {
+    std::uint64_t recursion_misses = 0; // runs that were skipped: the program was active on that CPU already
+    // Since they were loaded, while Tracer::measure_cost() is in effect.
+    std::uint64_t runs = 0, run_ns = 0;
+};
+
 struct TraceReading {
     std::vector<FlowEntry> flows;
     std::vector<TotalsEntry> totals;
     bt_stats stats{};
-    std::uint64_t recursion_misses =
-        0; // runs that the kernel skipped since the program was active on that CPU
+    ProgramStats programs;
 };
 
 } // namespace bondtrace

@@ -2,6 +2,7 @@
 #include "user/trace/tracer.h"
 
 #include "bondtrace.skel.h"
+#include "user/base/fd.h"
 #include "user/trace/batch.h"
 #include "user/trace/support.h"
 
@@ -157,7 +158,9 @@ struct Tracer::State {
 
     bt_bond& place(const Counted& counted) { return memory.bonds()[counted.place]; }
 
-    Result<std::uint64_t> recursion_misses() const;
+    Fd run_time_stats; // the kernel measures while it is open
+
+    Result<ProgramStats> program_stats() const;
 };
 
 Tracer::Tracer(std::unique_ptr<State> state) : state_(std::move(state)) {}
@@ -271,8 +274,8 @@ Result<void> Tracer::reset() {
     return {};
 }
 
-Result<std::uint64_t> Tracer::State::recursion_misses() const {
-    std::uint64_t misses = 0;
+Result<ProgramStats> Tracer::State::program_stats() const {
+    ProgramStats stats;
     bpf_program* program = nullptr;
     bpf_object__for_each_program(program, skeleton->obj) {
         const int fd = bpf_program__fd(program);
@@ -281,9 +284,11 @@ Result<std::uint64_t> Tracer::State::recursion_misses() const {
         std::uint32_t size = sizeof(info);
         if (bpf_obj_get_info_by_fd(fd, &info, &size) != 0)
             return fail_errno(errno, "reading a program's statistics");
-        misses += info.recursion_misses;
+        stats.recursion_misses += info.recursion_misses;
+        stats.runs += info.run_cnt;
+        stats.run_ns += info.run_time_ns;
     }
-    return misses;
+    return stats;
 }
 
 Result<TraceReading> Tracer::read() const {
@@ -322,10 +327,17 @@ Result<TraceReading> Tracer::read() const {
     const auto sum = read_per_cpu(state.skeleton->maps.bt_counters, 0, stats);
     if (!sum) return tl::make_unexpected(sum.error());
     reading.stats = *sum;
-    const auto misses = state.recursion_misses();
-    if (!misses) return tl::make_unexpected(misses.error());
-    reading.recursion_misses = *misses;
+    const auto programs = state.program_stats();
+    if (!programs) return tl::make_unexpected(programs.error());
+    reading.programs = *programs;
     return reading;
+}
+
+Result<void> Tracer::measure_cost() {
+    Fd fd(bpf_enable_stats(BPF_STATS_RUN_TIME));
+    if (!fd.valid()) return fail_errno(errno, "switching on the kernel's statistics of BPF programs");
+    state_->run_time_stats = std::move(fd);
+    return {};
 }
 
 std::string Tracer::attachment() const {

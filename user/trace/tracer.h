@@ -44,6 +44,11 @@ class Tracer {
     // Everything counted so far.
     Result<TraceReading> read() const;
 
+    // From now on, and as long as this object lives, the kernel measures how long its BPF programs run (all
+    // of them, which costs each run two readings of the clock). Needs CAP_SYS_ADMIN and Linux 5.8; the error
+    // is not fatal, the readings then lack `runs` and `run_ns`.
+    Result<void> measure_cost();
+
     // How it is attached ("fentry"), for reports.
     [[nodiscard]] std::string attachment() const;
 

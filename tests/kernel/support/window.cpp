@@ -60,7 +60,7 @@ Result<Observed> observe(const NetNs& netns, const std::function<Result<void>()>
 
 void expect_conservation(const Observed& observed, Unit tx, Unit rx) {
     EXPECT_EQ(observed.reading_skew, 0U);
-    EXPECT_EQ(observed.recursion_misses, 0U);
+    EXPECT_EQ(observed.programs.recursion_misses, 0U);
     EXPECT_EQ(observed.stats.slots_full, 0U);
     EXPECT_EQ(observed.stats.consumed_unknown, 0U);
     for (std::size_t bond = 0; bond < observed.bonds.size(); ++bond) {
