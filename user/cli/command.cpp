@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "user/cli/command.h"
 
+#include "user/base/privileges.h"
 #include "user/trace/support.h"
 #include "version.h"
 
@@ -98,11 +99,18 @@ bool is_utf8() {
     return std::string_view(nl_langinfo(CODESET)) == "UTF-8";
 }
 
-Result<Fd> open_signals() {
+Result<void> drop_privileges(const NetNs& netns) {
+    std::vector<cap_value_t> keep{CAP_BPF, CAP_NET_ADMIN};
+    if (!netns.is_current()) keep.push_back(CAP_SYS_ADMIN);
+    return drop_capabilities_except(keep);
+}
+
+Result<Fd> open_signals(bool with_resizes) {
     sigset_t signals;
     sigemptyset(&signals);
     for (const int signal : {SIGINT, SIGTERM, SIGHUP})
         sigaddset(&signals, signal);
+    if (with_resizes) sigaddset(&signals, SIGWINCH);
     if (pthread_sigmask(SIG_BLOCK, &signals, nullptr) != 0) return fail_errno(errno, "blocking signals");
     Fd fd(signalfd(-1, &signals, SFD_CLOEXEC));
     if (!fd.valid()) return fail_errno(errno, "opening a descriptor for signals");

@@ -46,8 +46,12 @@ bool wants_color(ColorChoice choice);
 // The locale's characters are UTF-8.
 bool is_utf8();
 
+// Keeps what is needed once everything is attached, and gives up the rest for good: reading BPF maps, and
+// entering another namespace again to read its state.
+Result<void> drop_privileges(const NetNs& netns);
+
 // SIGINT, SIGTERM and SIGHUP as a readable descriptor instead of the end of the process. Block before
-// starting threads.
-Result<Fd> open_signals();
+// starting threads. `with_resizes`: and SIGWINCH.
+Result<Fd> open_signals(bool with_resizes = false);
 
 } // namespace bondtrace

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "user/cli/flows_command.h"
 
-#include "user/base/privileges.h"
 #include "user/base/units.h"
 #include "user/flow/filter.h"
 #include "user/flow/sort.h"
@@ -69,21 +68,6 @@ Result<FlowsRequest> understand(const FlowsOptions& options) {
     return request;
 }
 
-// A filter that names what does not exist would silently match nothing.
-Result<void> check_names(const Filter& filter, const Observation& observation) {
-    const auto missing = [](const std::vector<std::string>& wanted, const std::vector<std::string>& there,
-                            const char* what) -> Result<void> {
-        for (const std::string& name : wanted)
-            if (std::find(there.begin(), there.end(), name) == there.end())
-                return fail(ErrorKind::usage, fmt::format("filter: there is no {} {} here", what, name),
-                            there.empty() ? "" : fmt::format("there are: {}", fmt::join(there, ", ")));
-        return {};
-    };
-    if (const auto bonds = missing(filter.bond_names(), observation.bond_names(), "bond"); !bonds)
-        return bonds;
-    return missing(filter.slave_names(), observation.slave_names(), "slave");
-}
-
 // One line on the terminal that says what is going on, and leaves none behind.
 class Progress {
   public:
@@ -129,14 +113,6 @@ Result<bool> watch(Observation& observation, const Fd& signals, nanoseconds dura
     }
 }
 
-// What is needed once everything is attached: BPF map reads, and entering another namespace again to read its
-// state.
-Result<void> drop_privileges(const NetNs& netns) {
-    std::vector<cap_value_t> keep{CAP_BPF, CAP_NET_ADMIN};
-    if (!netns.is_current()) keep.push_back(CAP_SYS_ADMIN);
-    return drop_capabilities_except(keep);
-}
-
 ExitStatus run_flows(const FlowsOptions& options) {
     const auto request = understand(options);
     if (!request) return report_error(request.error());
@@ -148,7 +124,9 @@ ExitStatus run_flows(const FlowsOptions& options) {
     auto observation = Observation::start(
         *netns, options.bonds, {.max_flows = options.max_flows, .verbose = options.common.verbose});
     if (!observation) return report_error(observation.error());
-    if (const auto named = check_names(request->filter, *observation); !named)
+    if (const auto named =
+            check_names(request->filter, observation->bond_names(), observation->slave_names());
+        !named)
         return report_error(named.error());
     if (const auto dropped = drop_privileges(*netns); !dropped) return report_error(dropped.error());
     if (options.common.verbose)

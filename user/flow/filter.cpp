@@ -4,6 +4,9 @@
 
 #include <algorithm>
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 namespace bondtrace {
 namespace {
 
@@ -133,6 +136,20 @@ std::vector<std::string> Filter::slave_names() const {
 
 std::vector<std::string> Filter::bond_names() const {
     return names_in<BondIs>(conditions_);
+}
+
+Result<void> check_names(const Filter& filter, std::span<const std::string> bonds,
+                         std::span<const std::string> slaves) {
+    const auto missing = [](const std::vector<std::string>& wanted, std::span<const std::string> there,
+                            const char* what) -> Result<void> {
+        for (const std::string& name : wanted)
+            if (std::find(there.begin(), there.end(), name) == there.end())
+                return fail(ErrorKind::usage, fmt::format("filter: there is no {} {} here", what, name),
+                            there.empty() ? "" : fmt::format("there are: {}", fmt::join(there, ", ")));
+        return {};
+    };
+    if (const auto known = missing(filter.bond_names(), bonds, "bond"); !known) return known;
+    return missing(filter.slave_names(), slaves, "slave");
 }
 
 } // namespace bondtrace

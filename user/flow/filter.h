@@ -20,6 +20,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -104,5 +105,10 @@ inline constexpr unsigned max_filter_depth = 64;       // nested "(" and "not"
 //     host tcp and port 80
 //          ^
 Result<Filter> parse_filter(std::string_view text);
+
+// An error (ErrorKind::usage) when the filter asks for a bond or a slave that is not among these: it would
+// silently match nothing.
+Result<void> check_names(const Filter& filter, std::span<const std::string> bonds,
+                         std::span<const std::string> slaves);
 
 } // namespace bondtrace

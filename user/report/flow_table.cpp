@@ -4,6 +4,7 @@
 #include "user/base/text.h"
 #include "user/base/units.h"
 #include "user/report/address_text.h"
+#include "user/report/flow_words.h"
 #include "user/report/table.h"
 
 #include <algorithm>
@@ -55,33 +56,6 @@ std::vector<Column> flow_columns() {
     return columns;
 }
 
-std::string icmp_text(const ConversationKey& key, const IcmpMessage& message) {
-    const bool v4 = key.ethertype == 0x0800;
-    std::string text;
-    if (message.type == (v4 ? 8 : 128))
-        text = "echo";
-    else if (message.type == (v4 ? 0 : 129))
-        text = "echo reply";
-    else
-        text = fmt::format("type {}", message.type);
-    if (message.code != 0) text += fmt::format(" code {}", message.code);
-    if (message.id) text += fmt::format(" id {}", *message.id);
-    return text;
-}
-
-std::string detail_text(const ConversationKey& key) {
-    if (key.unparsed) return "cut";
-    if (key.fragment) return "fragments";
-    if (const auto* icmp = std::get_if<IcmpMessage>(&key.detail)) return icmp_text(key, *icmp);
-    if (const auto* spi = std::get_if<Spi>(&key.detail)) return fmt::format("spi 0x{:08x}", spi->value);
-    return {};
-}
-
-std::string vlan_text(const ConversationKey& key) {
-    if (!key.vlan) return {};
-    return key.inner_vlan ? fmt::format("{}.{}", *key.vlan, *key.inner_vlan) : fmt::format("{}", *key.vlan);
-}
-
 // How much of the slaves' names is shown.
 struct SlaveNames {
     std::size_t at_most = 3;    // of more than these, fewer by one and "+N"
@@ -111,7 +85,7 @@ class FlowTable {
         cells[local] = end_cell(flow, local, unlimited);
         set(arrow, std::string(style_.arrow));
         cells[remote] = end_cell(flow, remote, unlimited);
-        set(vlan, vlan_text(flow.key));
+        set(vlan, vlan_words(flow.key));
         cells[tx] = slaves_cell(flow, false, {});
         cells[rx] = slaves_cell(flow, true, {});
         add_counts(cells, flow.tx, flow.tx_total(), tx_unit_, tx_bytes);
@@ -123,7 +97,7 @@ class FlowTable {
 
     // An end; what stands in the place of ports goes behind the remote one, unless that makes it too wide.
     [[nodiscard]] Cell end_cell(const Conversation& flow, FlowColumn column, std::size_t width) const {
-        const std::string detail = column == remote ? detail_text(flow.key) : "";
+        const std::string detail = column == remote ? detail_words(flow.key) : "";
         std::string end = end_text(flow.key, column == local, unlimited, style_.ellipsis);
         if (end.size() > width) end = end_text(flow.key, column == local, width, style_.ellipsis);
         Cell cell{{std::move(end)}};

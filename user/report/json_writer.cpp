@@ -2,16 +2,14 @@
 #include "user/report/json_writer.h"
 
 #include "user/base/text.h"
+#include "user/report/json_parts.h"
 
 #include <cmath>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 namespace bondtrace {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 constexpr std::string_view no_prediction = "no prediction was made";
 
@@ -19,10 +17,14 @@ template<typename Value> Json or_null(const std::optional<Value>& value) {
     return value ? Json(*value) : Json(nullptr);
 }
 
+} // namespace
+
 // JSON has no word for NaN and infinity.
 Json number_or_null(std::optional<double> value) {
     return value && std::isfinite(*value) ? Json(*value) : Json(nullptr);
 }
+
+namespace {
 
 Json counts_json(const Counts& counts) {
     return {{"packets", counts.packets},
@@ -47,6 +49,8 @@ std::string_view unit_text(const SlaveDirection& direction) {
     return direction.counter_unit() == CountUnit::wire ? "wire" : "skb";
 }
 
+} // namespace
+
 Json slave_json(const BondReport& bond, const SlaveReport& slave) {
     Json json;
     json["name"] = valid_utf8(slave.name);
@@ -66,6 +70,8 @@ Json slave_json(const BondReport& bond, const SlaveReport& slave) {
                         {"rx_unit", unit_text(slave.rx)}};
     return json;
 }
+
+namespace {
 
 Json uses_json(const BondReport& bond, const std::vector<SlaveUse>& uses, bool received) {
     Json list = Json::array();
@@ -95,6 +101,8 @@ void add_detail(Json& json, const ConversationKey& key) {
         json["spi"] = spi->value;
     }
 }
+
+} // namespace
 
 Json flow_json(const BondReport& bond, const Conversation& flow) {
     const ConversationKey& key = flow.key;
@@ -154,6 +162,8 @@ void append_members(std::string& text, const Json& object, std::string_view sepa
         first = false;
     }
 }
+
+namespace {
 
 // One more member, a list with each element on a line.
 template<typename List, typename ToJson>
