@@ -2,13 +2,18 @@
 // The program: one subcommand a task, see user/cli.
 #include "user/cli/check_command.h"
 #include "user/cli/flows_command.h"
+#include "user/cli/live_command.h"
 #include "user/trace/tracer.h"
 #include "version.h"
 
+#include <algorithm>
 #include <clocale>
 #include <csignal>
 #include <cstdio>
 #include <exception>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -24,16 +29,25 @@ int run(int argc, char** argv) {
     app.set_version_flag("--version", fmt::format("bondtrace {}\nlibbpf {}\nattachments {}", version,
                                                   libbpf_version(), fmt::join(compiled_attachments(), ", ")));
     app.require_subcommand(1);
-    app.footer("Examples:\n"
+    app.footer("Without a command: live.\n"
+               "Examples:\n"
+               "  bondtrace                             the live table of every bond here; h shows the keys\n"
                "  bondtrace flows bond0 --for 10s       every flow of bond0 and its slaves, once\n"
                "  bondtrace flows --filter 'port 443'   the same for every bond here, HTTPS only\n"
                "  bondtrace check                       will it work on this kernel?\n"
                "Exit status: 0 fine, 1 warnings, 2 critical findings, 3 cannot tell, 64 wrong usage.");
     ExitStatus status = ExitStatus::fine;
+    add_live_command(app, status);
     add_flows_command(app, status);
     add_check_command(app, status);
     try {
-        app.parse(argc, argv);
+        std::vector<std::string> arguments(argv + 1, argv + argc);
+        // Alone, or with nothing but options of its own, it is the live table.
+        const bool own = arguments.empty() || (arguments[0].starts_with('-') && arguments[0] != "-h" &&
+                                               arguments[0] != "--help" && arguments[0] != "--version");
+        if (own) arguments.insert(arguments.begin(), "live");
+        std::reverse(arguments.begin(), arguments.end()); // CLI11 takes them from the end
+        app.parse(std::move(arguments));
     } catch (const CLI::ParseError& error) {
         // CLI11 prints help, the version, or what is wrong; its own numbers are not our contract.
         return app.exit(error) == 0 ? 0 : static_cast<int>(ExitStatus::usage);

@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "user/live/live_flows.h"
+
+#include "user/live/mix.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <utility>
+
+namespace bondtrace {
+namespace {
+
+// Entries that have vanished from the kernel's table are remembered that long, in case they come back.
+constexpr std::uint64_t remembered_ns = 120'000'000'000;
+// And their number may reach this before anything is cleared away.
+constexpr std::size_t absent_tolerated = 1024;
+
+Counts counts_of(const bt_count& count) {
+    return {count.packets, count.bytes, count.packets + count.added_packets, count.bytes + count.added_bytes};
+}
+
+// What was added, and never less than nothing.
+Counts growth(const Counts& later, const Counts& earlier) {
+    const auto more = [](std::uint64_t a, std::uint64_t b) { return a > b ? a - b : 0; };
+    return {more(later.packets, earlier.packets), more(later.bytes, earlier.bytes),
+            more(later.wire_packets, earlier.wire_packets), more(later.wire_bytes, earlier.wire_bytes)};
+}
+
+Counts larger(const Counts& a, const Counts& b) {
+    return {std::max(a.packets, b.packets), std::max(a.bytes, b.bytes),
+            std::max(a.wire_packets, b.wire_packets), std::max(a.wire_bytes, b.wire_bytes)};
+}
+
+Rate rate_of(const Counts& grown, double seconds) {
+    if (seconds <= 0) return {};
+    return {static_cast<double>(grown.wire_packets) / seconds,
+            static_cast<double>(grown.wire_bytes) / seconds};
+}
+
+} // namespace
+
+void CalmRate::follow(double rate) {
+    // The exponent and the first five bits of the mantissa: a logarithm in steps of two to three per cent,
+    // for the price of a shift. Four of them are a tenth.
+    constexpr unsigned dropped_bits = 47, tolerated = 4;
+    const auto now = static_cast<std::uint32_t>(std::bit_cast<std::uint64_t>(rate) >> dropped_bits);
+    const std::uint32_t distance = now > level ? now - level : level - now;
+    if (distance > tolerated || rate == 0) level = now;
+}
+
+std::size_t LiveFlows::IdentityHash::operator()(const Identity& identity) const {
+    std::uint64_t hash = seed;
+    const auto add = [&](std::uint64_t word) { hash = mix(hash ^ word, multiplier); };
+    const auto add_host = [&](const Host& host) {
+        std::array<std::uint64_t, 2> words{};
+        if (const auto* ip = std::get_if<IpAddress>(&host))
+            words = std::bit_cast<std::array<std::uint64_t, 2>>(ip->bytes);
+        else
+            for (const std::uint8_t byte : std::get<MacAddress>(host))
+                words[0] = words[0] << 8 | byte;
+        add(words[0]);
+        add(words[1]);
+    };
+    const ConversationKey& key = identity.key;
+    add(identity.bond << 32 | std::uint64_t{key.ethertype} << 16 | std::uint64_t{key.protocol} << 8 |
+        (key.ip ? 1U : 0U) | (key.fragment ? 2U : 0U) | (key.unparsed ? 4U : 0U));
+    add_host(key.local);
+    add_host(key.remote);
+    if (const auto* ports = std::get_if<Ports>(&key.detail))
+        add(std::uint64_t{1} << 32 | std::uint64_t{ports->local} << 16 | ports->remote);
+    else if (const auto* icmp = std::get_if<IcmpMessage>(&key.detail))
+        add(std::uint64_t{2} << 48 | std::uint64_t{icmp->id.value_or(0)} << 16 |
+            std::uint64_t{icmp->type} << 8 | icmp->code);
+    else if (const auto* spi = std::get_if<Spi>(&key.detail))
+        add(std::uint64_t{3} << 32 | spi->value);
+    add(std::uint64_t{key.vlan.value_or(0xffff)} << 16 | key.inner_vlan.value_or(0xffff));
+    return hash;
+}
+
+LiveFlows::LiveFlows() : known_(16, IdentityHash{random_word(), random_word() | 1}) {}
+
+std::uint32_t LiveFlows::row_of(const FlowEntry& entry) {
+    Conversation conversation = conversation_of(entry);
+    const auto next = static_cast<std::uint32_t>(rows_.size());
+    const auto [place, is_new] = known_.try_emplace({conversation.bond, conversation.key}, next);
+    if (is_new) {
+        FlowRow& row = rows_.emplace_back();
+        row.id = next_id_++;
+        row.flow.bond = conversation.bond;
+        row.flow.key = std::move(conversation.key);
+        row.first_ns = entry.value.first_ns;
+    }
+    FlowRow& row = rows_[place->second];
+    const bool received = entry.key.flags & BT_KEY_RX;
+    SlaveUse use = (received ? conversation.rx : conversation.tx).front();
+    std::vector<SlaveUse>& uses = received ? row.flow.rx : row.flow.tx;
+    const bool known = std::any_of(uses.begin(), uses.end(), [&](const SlaveUse& other) {
+        return other.slave_ifindex == use.slave_ifindex && other.inactive == use.inactive;
+    });
+    if (!known) {
+        use.counts = {}; // added by grow()
+        const auto behind =
+            std::upper_bound(uses.begin(), uses.end(), use,
+                             [](const SlaveUse& a, const SlaveUse& b) { return a.first_ns < b.first_ns; });
+        uses.insert(behind, use);
+    }
+    row.first_ns = std::min<std::uint64_t>(row.first_ns, entry.value.first_ns);
+    return place->second;
+}
+
+void LiveFlows::grow(FlowRow& row, const FlowEntry& entry, const Counts& delta, bool received, bool is_new) {
+    const bool inactive = received && (entry.key.flags & (BT_KEY_INACTIVE | BT_KEY_PASSED));
+    for (SlaveUse& use : received ? row.flow.rx : row.flow.tx) {
+        if (use.slave_ifindex != entry.slave_ifindex || use.inactive != inactive) continue;
+        use.counts += delta;
+        use.last_ns = std::max<std::uint64_t>(use.last_ns, entry.value.last_ns);
+    }
+    if (received) {
+        row.rx_grown += delta;
+        if (!inactive && (row.rx_slave == 0 || entry.value.last_ns >= row.rx_last_ns)) {
+            row.rx_slave = entry.slave_ifindex;
+            row.rx_last_ns = entry.value.last_ns;
+        }
+        return;
+    }
+    row.tx_grown += delta;
+    for (unsigned i = 0; i < row.growing; ++i)
+        if (row.growths[i].slave == entry.slave_ifindex) {
+            row.growths[i].last_ns = std::max<std::uint64_t>(row.growths[i].last_ns, entry.value.last_ns);
+            return;
+        }
+    if (row.growing < row.growths.size())
+        row.growths[row.growing++] = {entry.slave_ifindex, entry.value.first_ns, entry.value.last_ns, is_new};
+}
+
+void LiveFlows::add(const FlowEntry& entry, std::uint64_t time_ns) {
+    const EntryIndex::Found found = index_.find_or_add(entry.key);
+    if (found.is_new) {
+        EntryState state;
+        state.row = row_of(entry);
+        entries_.push_back(state);
+    }
+    EntryState& state = entries_[found.number];
+    const Counts counts = counts_of(entry.value.count);
+    const bool was_absent = state.epoch != epoch_ - 1 && state.epoch != epoch_;
+    const bool begins_anew = found.is_new || (was_absent && counts.packets < state.counts.packets);
+    const Counts delta = begins_anew ? counts : growth(counts, state.counts);
+    state.counts = begins_anew ? counts : larger(counts, state.counts);
+    state.epoch = epoch_;
+    state.present_ns = time_ns;
+    if (delta == Counts{}) return;
+    FlowRow& row = rows_[state.row];
+    if (row.epoch != epoch_) {
+        row.epoch = epoch_;
+        row.tx_grown = row.rx_grown = {};
+        row.growing = 0;
+    }
+    grow(row, entry, delta, entry.key.flags & BT_KEY_RX, found.is_new);
+}
+
+// Which slave the flow is on now, and whether that is a move. Where it sent through two slaves in one
+// interval, it has moved when it began on the one after it ended on the other; otherwise the next interval
+// tells.
+void LiveFlows::follow_slave(std::uint32_t index, bool moves_mean_something, std::uint64_t time_ns) {
+    FlowRow& row = rows_[index];
+    const std::span<const FlowRow::Growth> growths(row.growths.data(), row.growing);
+    const auto latest = std::max_element(growths.begin(), growths.end(), [](const auto& a, const auto& b) {
+        return std::pair(a.last_ns, a.first_ns) < std::pair(b.last_ns, b.first_ns);
+    });
+    if (row.tx_slave == 0) { // the first time
+        row.tx_slave = latest->slave;
+        row.moves = moves_mean_something ? row.flow.moves() : 0;
+        row.sprayed = row.flow.sprayed();
+        return;
+    }
+    bool moved = false;
+    if (row.growing == 1) {
+        moved = latest->slave != row.tx_slave;
+        row.sprayed = false;
+    } else {
+        const auto old = std::find_if(growths.begin(), growths.end(),
+                                      [&](const auto& g) { return g.slave == row.tx_slave; });
+        moved = row.growing == 2 && old != growths.end() && latest != old && latest->is_new &&
+                old->last_ns <= latest->first_ns;
+        row.sprayed = !moved;
+    }
+    if (!moves_mean_something) {
+        row.tx_slave = latest->slave;
+        return;
+    }
+    if (!moved) return;
+    row.moved_from = std::exchange(row.tx_slave, latest->slave);
+    row.moved_ns = time_ns;
+    ++row.moves;
+    moves_.push_back({index, row.moved_from, row.tx_slave});
+}
+
+void LiveFlows::finish_row(std::uint32_t index, bool moves_mean_something, std::uint64_t time_ns,
+                           double seconds, double fading) {
+    FlowRow& row = rows_[index];
+    row.tx_weight *= fading;
+    row.rx_weight *= fading;
+    const bool grew = row.epoch == epoch_;
+    row.tx = grew ? rate_of(row.tx_grown, seconds) : Rate{};
+    row.rx = grew ? rate_of(row.rx_grown, seconds) : Rate{};
+    for (const Direction direction : {Direction::both, Direction::tx, Direction::rx}) {
+        const Rate rate = row.rate(direction);
+        row.bytes_order[static_cast<std::size_t>(direction)].follow(rate.bytes);
+        row.packets_order[static_cast<std::size_t>(direction)].follow(rate.packets);
+    }
+    if (!grew) return;
+    if (row.growing > 0) follow_slave(index, moves_mean_something, time_ns);
+    if (seconds > 0) {
+        row.active_ns = time_ns;
+        row.tx_weight += static_cast<double>(row.tx_grown.wire_bytes);
+        row.rx_weight += static_cast<double>(row.rx_grown.wire_bytes);
+        return;
+    }
+    // The first reading's sums have no interval: the flow may have been silent for long.
+    for (const auto* uses : {&row.flow.tx, &row.flow.rx})
+        for (const SlaveUse& use : *uses)
+            row.active_ns = std::max(row.active_ns, use.last_ns);
+}
+
+void LiveFlows::update(std::span<const FlowEntry> entries, std::span<const BondMode> bonds,
+                       std::uint64_t time_ns, double seconds) {
+    ++epoch_;
+    moves_.clear();
+    index_.begin_reading();
+    for (const FlowEntry& entry : entries)
+        add(entry, time_ns);
+    const double fading = std::exp(-seconds / weight_seconds);
+    for (std::uint32_t row = 0; row < rows_.size(); ++row) {
+        const std::size_t bond = rows_[row].flow.bond;
+        const bool spraying = bond < bonds.size() &&
+                              (bonds[bond] == BondMode::balance_rr || bonds[bond] == BondMode::broadcast);
+        finish_row(row, !spraying, time_ns, seconds, fading);
+    }
+    // Entries that were not read this time; one that was read twice makes the number too small, no more.
+    absent_ = entries_.size() > entries.size() ? entries_.size() - entries.size() : 0;
+    if (absent_ > absent_tolerated && absent_ > entries.size()) forget(time_ns);
+}
+
+// Clears away what has vanished from the kernel's table long ago, with the rows of which nothing is left.
+void LiveFlows::forget(std::uint64_t time_ns) {
+    std::vector<std::uint32_t> kept;
+    std::vector<bool> row_used(rows_.size());
+    for (std::uint32_t number = 0; number < entries_.size(); ++number) {
+        if (time_ns > entries_[number].present_ns + remembered_ns) continue;
+        kept.push_back(number);
+        row_used[entries_[number].row] = true;
+    }
+    if (kept.size() == entries_.size()) return;
+    std::vector<std::uint32_t> renumbered(rows_.size());
+    std::vector<FlowRow> rows;
+    for (std::uint32_t row = 0; row < rows_.size(); ++row) {
+        renumbered[row] = static_cast<std::uint32_t>(rows.size());
+        if (row_used[row])
+            rows.push_back(std::move(rows_[row]));
+        else
+            known_.erase({rows_[row].flow.bond, rows_[row].flow.key});
+    }
+    rows_ = std::move(rows);
+    std::vector<EntryState> entries;
+    entries.reserve(kept.size());
+    for (const std::uint32_t number : kept) {
+        entries.push_back(entries_[number]);
+        entries.back().row = renumbered[entries.back().row];
+    }
+    entries_ = std::move(entries);
+    index_.keep(kept);
+    for (FlowMove& move : moves_)
+        move.row = renumbered[move.row];
+}
+
+} // namespace bondtrace
