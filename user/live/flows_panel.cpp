@@ -48,8 +48,8 @@ const std::array<Heading, column_count>& headings() {
         {"", "", false, {}},
         {"remote", "remote", false, LiveSort::remote},
         {"vlan", "vlan", true, {}},
-        {"TX on", "TX", false, LiveSort::tx_slave},
-        {"RX on", "RX", false, LiveSort::rx_slave},
+        {"TX", "TX", false, LiveSort::tx_slave},
+        {"RX", "RX", false, LiveSort::rx_slave},
         {"TX bit/s", "TX", true, LiveSort::rate},
         {"RX bit/s", "RX", true, LiveSort::rate},
         {"packets/s", "pkt/s", true, LiveSort::packets},
@@ -84,8 +84,12 @@ std::vector<std::size_t> widths_of(const LiveModel& model, const UiState& ui, st
     needs[both] = {1, 1, 0, 100};
     needs[remote] = address(seen.remote);
     if (seen.vlan > 0) needs[vlan] = {seen.vlan, std::max<std::size_t>(seen.vlan, 4), 0, 40};
-    needs[tx_slave] = {std::min<std::size_t>(seen.slave, 6), std::max<std::size_t>(seen.slave, 5), 15, 95};
-    needs[rx_slave] = {std::min<std::size_t>(seen.slave, 6), std::max<std::size_t>(seen.slave, 5), 15, 94};
+    const std::size_t slave = std::clamp<std::size_t>(seen.slave, 3, 6);
+    // Room for a move, and for a mark of the order.
+    const std::size_t whole_slave =
+        std::max<std::size_t>(std::min<std::size_t>(2 * seen.slave + 1, 15), seen.slave);
+    needs[tx_slave] = {slave, std::max<std::size_t>(whole_slave, 5), 15, 95};
+    needs[rx_slave] = {slave, std::max<std::size_t>(seen.slave, 4), 15, 94};
     needs[tx_rate] = {6, 9, 10, 90};
     needs[rx_rate] = {6, 9, 10, 85};
     needs[packets] = {6, 9, 10, 50};
@@ -171,6 +175,8 @@ class FlowLines {
         std::string title(heading.title);
         if (drawing_.ui.bytes && (column == tx_rate || column == rx_rate))
             title = column == tx_rate ? "TX B/s" : "RX B/s";
+        if (column == tx_slave) title = std::string(drawing_.symbols.sends) + title;
+        if (column == rx_slave) title = std::string(drawing_.symbols.receives) + title;
         const std::size_t mark = sorted_by(column) ? 1 : 0;
         if (display_width(title) + mark > width) title = heading.short_title;
         title = shorten_end(title, width > mark ? width - mark : 0, "");

@@ -111,6 +111,7 @@ std::string balance_words(const LiveModel& model, std::size_t bond, const Balanc
         const int ifindex = state.slaves[state.balanced[verdict.largest_slave]].ifindex;
         text += fmt::format(" on {}", slave_name(model.reading().report.bonds[bond], ifindex));
     }
+    if (verdict.low <= 0 && verdict.high >= 1) return text;
     return text + fmt::format(" ({}-{} expected)", std::lround(verdict.low * 100), short_share(verdict.high));
 }
 

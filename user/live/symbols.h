@@ -9,7 +9,8 @@ namespace bondtrace {
 
 struct Symbols {
     bool ascii = false;
-    std::string_view both = "↔", moves_to = "→", ellipsis = "…", yes = "✓", no = "✗", nothing = "–";
+    std::string_view sends = "→", receives = "←", both = "↔", moves_to = "→", ellipsis = "…", yes = "✓",
+                     no = "✗", nothing = "–";
     std::string_view sorted_down = "▼", sorted_up = "▲", line = "─", tick = "│", dot = "·", empty = " ";
     // Eighths of a bar's cell, and of a sparkline's; the first is nothing.
     std::array<std::string_view, 9> bar{" ", "▏", "▎", "▍", "▌", "▋", "▊", "▉", "█"};
@@ -23,7 +24,8 @@ inline Symbols unicode_symbols() {
 inline Symbols ascii_symbols() {
     Symbols symbols;
     symbols.ascii = true;
-    symbols.both = "-", symbols.moves_to = ">", symbols.ellipsis = "*";
+    symbols.sends = ">", symbols.receives = "<", symbols.both = "-", symbols.moves_to = ">",
+    symbols.ellipsis = "*";
     symbols.yes = "y", symbols.no = "N", symbols.nothing = "-";
     symbols.sorted_down = "v", symbols.sorted_up = "^", symbols.line = "-", symbols.tick = "|";
     symbols.dot = "|";
