@@ -279,5 +279,16 @@ TEST(FilterError, CutsLongFilters) {
     EXPECT_EQ(lines[1].find("x or tcp"), lines[2].find('^'));
 }
 
+TEST(FilterNames, MustExist) {
+    const std::vector<std::string> bonds{"bond0"}, slaves{"s0", "s1"};
+    EXPECT_TRUE(check_names(*parse_filter("bond bond0 and (slave s1 or port 7)"), bonds, slaves));
+    const auto slave = check_names(*parse_filter("not tx slave s2"), bonds, slaves);
+    ASSERT_FALSE(slave);
+    EXPECT_EQ(slave.error().kind, ErrorKind::usage);
+    EXPECT_EQ(slave.error().what, "filter: there is no slave s2 here");
+    EXPECT_EQ(slave.error().advice, "there are: s0, s1");
+    EXPECT_FALSE(check_names(*parse_filter("bond bond1"), bonds, slaves));
+}
+
 } // namespace
 } // namespace bondtrace

@@ -244,6 +244,33 @@ TEST(Join, LosesAndInventsNothing) {
     }
 }
 
+// What a recording is made of and read from.
+TEST(EntryOf, IsTheOtherWayRound) {
+    std::mt19937_64 random(20250612);
+    for (int round = 0; round < 20000; ++round) {
+        const FlowEntry one = random_entry(random);
+        const Conversation row = conversation_of(one);
+        const bool received = one.key.flags & BT_KEY_RX;
+        const SlaveUse& use = (received ? row.rx : row.tx).front();
+        const FlowEntry again = entry_of(row, use, received, one.key.slot);
+        const Conversation row_again = conversation_of(again);
+        ASSERT_EQ(row_again.key, row.key);
+        ASSERT_EQ(row_again.bond, row.bond);
+        const std::vector<SlaveUse>& uses = received ? row_again.rx : row_again.tx;
+        ASSERT_EQ(uses.size(), 1U);
+        ASSERT_EQ(uses[0].slave_ifindex, use.slave_ifindex);
+        ASSERT_EQ(uses[0].counts, use.counts);
+        ASSERT_EQ(uses[0].inactive, use.inactive);
+        ASSERT_EQ(uses[0].first_ns, use.first_ns);
+        ASSERT_EQ(uses[0].last_ns, use.last_ns);
+        ASSERT_EQ(uses[0].origin.local_mac, use.origin.local_mac);
+        ASSERT_EQ(uses[0].origin.remote_mac, use.origin.remote_mac);
+        ASSERT_EQ(uses[0].origin.tci, use.origin.tci);
+        ASSERT_EQ(uses[0].origin.usable_index, use.origin.usable_index);
+        ASSERT_EQ(uses[0].origin.usable_count, use.origin.usable_count);
+    }
+}
+
 TEST(Join, TakesNothing) {
     EXPECT_TRUE(join({}).empty());
 }
