@@ -13,6 +13,7 @@
 
 #include <arpa/inet.h>
 #include <fmt/format.h>
+#include <gtest/gtest.h>
 #include <linux/if_packet.h>
 #include <net/ethernet.h>
 #include <net/if.h>
@@ -206,6 +207,36 @@ Result<void> transfer_tcp(const End& from, const End& to, std::uint16_t source_p
     shutdown(server.get(), SHUT_WR);
     if (const auto ready = wait_for(client->get(), POLLIN, deadline, "closing"); !ready) return ready;
     return {};
+}
+
+SteadyTraffic::SteadyTraffic(const End& from, const End& to, std::vector<std::uint16_t> source_ports,
+                             std::uint16_t destination_port, std::size_t payload,
+                             std::chrono::milliseconds period) {
+    const auto open = [&](const End& end, std::uint16_t port) {
+        auto socket = bound_socket(end, SOCK_DGRAM, port);
+        EXPECT_TRUE(socket) << socket.error().what;
+        if (socket) sockets_.push_back(std::move(*socket));
+    };
+    open(to, destination_port);
+    for (const std::uint16_t port : source_ports)
+        open(from, port);
+    const auto address = make_address(to.address, destination_port);
+    EXPECT_TRUE(address) << address.error().what;
+    if (!address || sockets_.size() != source_ports.size() + 1) return;
+    thread_ = std::thread([this, address = *address, payload, period] {
+        const std::vector<char> bytes(payload, 'x');
+        for (auto next = Clock::now(); !stop_; next += period) {
+            for (std::size_t i = 1; i < sockets_.size(); ++i)
+                // One that finds no room, or no slave that is up, is left out: traffic goes on.
+                (void)sendto(sockets_[i].get(), bytes.data(), bytes.size(), 0, address.get(), address.size);
+            std::this_thread::sleep_until(next + period);
+        }
+    });
+}
+
+SteadyTraffic::~SteadyTraffic() {
+    stop_ = true;
+    if (thread_.joinable()) thread_.join();
 }
 
 Result<Tap> Tap::open(const NetNs& netns, const std::string& interface) {

@@ -6,10 +6,13 @@
 #include "user/base/netns.h"
 #include "user/base/result.h"
 
+#include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <map>
 #include <string>
+#include <thread>
 #include <vector>
 
 namespace bondtrace::test {
@@ -35,6 +38,23 @@ Result<void> send_udp(const End& from, const End& to, const std::vector<UdpFlow>
 // sides; returns when the receiver has them all.
 Result<void> transfer_tcp(const End& from, const End& to, std::uint16_t source_port, std::uint16_t port,
                           std::size_t bytes);
+
+// UDP flows that send as long as the object lives, one packet each in every period, to one port at which
+// nobody reads; on a thread of its own.
+class SteadyTraffic {
+  public:
+    // Failures are reported to the running test.
+    SteadyTraffic(const End& from, const End& to, std::vector<std::uint16_t> source_ports,
+                  std::uint16_t destination_port, std::size_t payload, std::chrono::milliseconds period);
+    SteadyTraffic(const SteadyTraffic&) = delete;
+    SteadyTraffic& operator=(const SteadyTraffic&) = delete;
+    ~SteadyTraffic();
+
+  private:
+    std::vector<Fd> sockets_; // the first is that which receives
+    std::atomic<bool> stop_{false};
+    std::thread thread_;
+};
 
 // Records what arrives at, or leaves through, one interface, as packet sockets see it.
 class Tap {
