@@ -2,7 +2,8 @@
 # shellcheck shell=bash disable=SC2154  # options such as $mode are set by the lab
 # What the lab's topologies share: namespaces made and removed, the kernel kept quiet, and waiting for states.
 
-# Where the lab remembers what it has made: a line for each namespace, written before the namespace is made.
+# Where the lab remembers what it has made: a line for each namespace, written before the namespace is made. Its directory
+# sys is where enter puts the outer /sys.
 state=/run/bondtrace-lab
 await_limit=60 # seconds that anything may take to come up
 
@@ -66,25 +67,34 @@ tear_down() {
             ip netns delete "$namespace" || die "cannot remove namespace $namespace (ip netns delete; its answer is above)"
         done <"$state/namespaces"
     fi
-    rm -rf "$state"
+    # Not rm -rf: inside lab exec all of /sys is mounted below.
+    rm -f "$state/namespaces" "$state/topology" "$state/mounts"
+    [ ! -d "$state/sys" ] || rmdir "$state/sys" || die "cannot remove $state/sys (rmdir answered above)"
+    rmdir "$state" || die "cannot remove $state (rmdir answered above)"
 }
 device_group=7707 # marks the lab's virtual Ethernet devices
 
-# Runs a command at one end, with the /sys of its namespace and what is mounted below /sys (BPF, tracing) still there.
+# Starts the lab's record, with the table of mounts, in the format of fstab, that give a process at one end its own /sys and
+# what is mounted below the outer one (BPF, tracing).
+begin() {
+    local target
+    mkdir -p "$state/sys"
+    printf '%s\n' "/sys $state/sys none rbind" "lab /sys sysfs rw" >"$state/mounts"
+    while read -r _ target _; do
+        if [[ $target == /sys/* ]]; then printf '%s\n' "$state/sys${target#/sys} $target none bind" >>"$state/mounts"; fi
+    done </proc/self/mounts
+}
+
+# Runs a command at one end.
 enter() {
     local namespace=$1
     shift
     [ -e "/run/netns/$namespace" ] || die "no $namespace: the lab is not up (tools/lab/lab up TOPOLOGY)"
     # shellcheck disable=SC2016  # for the inner shell
     exec nsenter --net="/run/netns/$namespace" unshare --mount sh -ec '
-        mount --rbind /sys "$1"
-        mount -t sysfs sysfs /sys
-        for below in fs/bpf fs/cgroup kernel/tracing kernel/debug; do
-            if [ -n "$(ls "$1/$below")" ] || [ "$below" = fs/bpf ]; then mount --rbind "$1/$below" "/sys/$below"; fi
-        done
-        umount -l "$1"
+        mount --all --fstab "$1"
         shift
-        exec "$@"' sh "$state" "$@"
+        exec "$@"' sh "$state/mounts" "$@"
 }
 
 # One line for each bond or slave of "ip -d -o link": the fields that tell how it does.

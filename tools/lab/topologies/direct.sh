@@ -5,6 +5,8 @@
 # bt-a: slaves s0..., 10.77.0.1/24, fd77::1/64; bt-b: slaves p0..., 10.77.0.2/24, fd77::2/64. With --vlan ID, bond0.ID at both
 # ends with 10.78.0.1 and .2, fd78::1 and ::2. A topology provides topology_build and topology_await.
 
+mac_a=02:77:00:00:00:01 mac_b=02:77:00:00:00:02
+
 # The ip commands that make one end, into the variable $1: $2 letter of its slaves, $3 last part of its addresses, $4 address
 # of bond0.
 end_commands() {
@@ -46,12 +48,22 @@ topology_build() {
     for ((link = 0; link < slaves; link++)); do
         links+="link add s$link group $device_group mtu $mtu type veth peer name p$link group $device_group mtu $mtu netns bt-b"$'\n'
     done
-    end_commands end_a s 1 02:77:00:00:00:01
-    end_commands end_b p 2 02:77:00:00:00:02
+    end_commands end_a s 1 "$mac_a"
+    end_commands end_b p 2 "$mac_b"
     batch bt-a "$links"
     # One right after the other: with LACP, ends that start together find each other sooner.
     batch bt-a "$end_a"
     batch bt-b "$end_b"
+}
+
+# Confirms what a namespace knows of the other end: $2 last part of its addresses, $3 its hardware address.
+know_neighbours() {
+    local known='' address
+    for address in "10.77.0.$2" "fd77::$2"; do known+="neigh replace $address lladdr $3 dev bond0 nud reachable"$'\n'; done
+    if [ -n "$vlan" ]; then
+        for address in "10.78.0.$2" "fd78::$2"; do known+="neigh replace $address lladdr $3 dev bond0.$vlan nud reachable"$'\n'; done
+    fi
+    batch "$1" "$known"
 }
 
 topology_await() {
@@ -60,4 +72,7 @@ topology_await() {
     await_bond bt-a "$slaves" "$active_a" "$deadline"
     await_bond bt-b "$slaves" "$active_b" "$deadline"
     for address in 10.77.0.2 fd77::2 ${vlan:+10.78.0.2 fd78::2}; do await_ping bt-a "$address" "$deadline"; done
+    # The end that was asked has learnt the other's address without proof of it, and would ask back in five seconds.
+    know_neighbours bt-a 2 "$mac_b"
+    know_neighbours bt-b 1 "$mac_a"
 }
