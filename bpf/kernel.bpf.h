@@ -76,10 +76,6 @@ struct bonding {
 	struct bond_up_slave *usable_slaves;
 };
 
-struct port {
-	struct slave *slave;
-};
-
 #pragma clang attribute pop
 
 /* include/linux/netdevice.h, enum rx_handler_result */
