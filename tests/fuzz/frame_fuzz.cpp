@@ -25,7 +25,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     constexpr std::size_t prefix = 3;
     if (size < prefix) return 0;
     const bool tagged = (data[0] & 1U) != 0;
-    const FrameOrigin origin = (data[0] & 2U) != 0 ? FrameOrigin::local : FrameOrigin::wire;
+    const FrameSource origin = (data[0] & 2U) != 0 ? FrameSource::local : FrameSource::wire;
     const auto tci = static_cast<std::uint16_t>(data[1] << 8U | data[2]);
     // A copy of exactly the frame's size, so that AddressSanitizer sees a read beyond its end.
     const std::size_t length = size - prefix;

@@ -115,12 +115,12 @@ std::string_view to_text(Parsed parsed) {
     return "?";
 }
 
-Frame make_frame(std::span<const std::uint8_t> bytes, std::optional<std::uint16_t> tci, FrameOrigin origin) {
+Frame make_frame(std::span<const std::uint8_t> bytes, std::optional<std::uint16_t> tci, FrameSource origin) {
     const Wire wire(bytes);
     Frame frame{bytes, tci, 0, ethernet_header};
     if (!wire.has(0, ethernet_header)) return frame;
     frame.protocol = wire.be16(12);
-    if (origin == FrameOrigin::local) frame.network_offset = offset_behind_tags(wire, frame.protocol);
+    if (origin == FrameSource::local) frame.network_offset = offset_behind_tags(wire, frame.protocol);
     return frame;
 }
 

@@ -19,7 +19,7 @@
 namespace bondtrace {
 
 // Who made the frame; matters for tags in the frame's own bytes only.
-enum class FrameOrigin : std::uint8_t {
+enum class FrameSource : std::uint8_t {
     wire,  // forwarded, bridged, or captured: the network header is taken to follow the Ethernet header
     local, // sent on this host by AF_PACKET (protocol 0) or through stacked VLAN devices: the kernel knows
            // that the network header is behind the tags, yet names the packet by the first of them, and the
@@ -37,7 +37,7 @@ struct Frame {
 
 // The frame with protocol and network offset as the kernel sets them for frames of that origin.
 Frame make_frame(std::span<const std::uint8_t> bytes, std::optional<std::uint16_t> tci = std::nullopt,
-                 FrameOrigin origin = FrameOrigin::wire);
+                 FrameSource origin = FrameSource::wire);
 
 // The part of the hash that needs no parser.
 struct EthernetInputs {

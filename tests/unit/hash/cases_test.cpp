@@ -144,10 +144,10 @@ TEST(Cases, TwoTagsUnderLayer34) {
         const Bytes inner_tag = ethernet("00:00:5e:00:53:01", "00:00:5e:00:53:10", 0x8100) + hex("00c8 0800");
         const Bytes plain = ethernet("00:00:5e:00:53:01", "00:00:5e:00:53:10", 0x0800);
         ++two_tags[hash(inner_tag + packet, HashPolicy::layer34, newest_era, std::uint16_t{100},
-                        FrameOrigin::local) %
+                        FrameSource::local) %
                    2];
         ++one_tag[hash(plain + packet, HashPolicy::layer34, newest_era, std::uint16_t{100},
-                       FrameOrigin::local) %
+                       FrameSource::local) %
                   2];
     }
     EXPECT_EQ(one_tag, (Counts{32, 32}));

@@ -206,8 +206,8 @@ TEST(Frame, TagsInTheFrame) {
         EXPECT_EQ(hash(frame, e34), hash(udp4(), e34));
         // Sent on this host the network header is behind the tags; the dissector reads the IP header as a tag
         // and finds the ethertype 0x0028, the total length.
-        EXPECT_EQ(hash(frame, e34, newest_era, std::nullopt, FrameOrigin::local), hash(frame, l2));
-        EXPECT_EQ(hash(frame, e23, newest_era, std::nullopt, FrameOrigin::local), hash(frame, l2));
+        EXPECT_EQ(hash(frame, e34, newest_era, std::nullopt, FrameSource::local), hash(frame, l2));
+        EXPECT_EQ(hash(frame, e23, newest_era, std::nullopt, FrameSource::local), hash(frame, l2));
         // An accelerated tag before them changes nothing but vlan+srcmac.
         EXPECT_EQ(hash(frame, e34, newest_era, std::uint16_t{7}), hash(udp4(), e34));
         EXPECT_EQ(hash(frame, e34, era("5.10"), std::uint16_t{7}), hash(udp4(), e34, era("5.10")));
@@ -234,15 +234,15 @@ TEST(Frame, OriginLocalFollowsAtMostSevenTags) {
     for (int i = 1; i < 7; ++i)
         frame = frame + hex("0001 8100");
     frame = frame + hex("0001 0800") + ipv4(17, a4, b4);
-    EXPECT_EQ(make_frame(frame, std::nullopt, FrameOrigin::local).network_offset, 14U + 7 * 4);
-    EXPECT_EQ(make_frame(frame, std::nullopt, FrameOrigin::wire).network_offset, 14U);
-    EXPECT_EQ(make_frame(cut(frame, 14 + 7 * 4 - 1), std::nullopt, FrameOrigin::local).network_offset, 14U);
+    EXPECT_EQ(make_frame(frame, std::nullopt, FrameSource::local).network_offset, 14U + 7 * 4);
+    EXPECT_EQ(make_frame(frame, std::nullopt, FrameSource::wire).network_offset, 14U);
+    EXPECT_EQ(make_frame(cut(frame, 14 + 7 * 4 - 1), std::nullopt, FrameSource::local).network_offset, 14U);
     EXPECT_EQ(make_frame(ethernet(0x8100) + hex("0001 8100") + Bytes(frame.begin() + 14, frame.end()),
-                         std::nullopt, FrameOrigin::local)
+                         std::nullopt, FrameSource::local)
                   .network_offset,
               14U);
     EXPECT_EQ(
-        make_frame(ethernet(0x8100) + hex("0001 0000"), std::nullopt, FrameOrigin::local).network_offset,
+        make_frame(ethernet(0x8100) + hex("0001 0000"), std::nullopt, FrameSource::local).network_offset,
         14U);
 }
 

@@ -80,7 +80,7 @@ inline Bytes ports(unsigned src, unsigned dst) {
 
 inline std::uint32_t hash(const Bytes& bytes, HashPolicy policy, const Era& era = newest_era,
                           std::optional<std::uint16_t> tci = std::nullopt,
-                          FrameOrigin origin = FrameOrigin::wire) {
+                          FrameSource origin = FrameSource::wire) {
     return hash_of(hash_inputs(make_frame(bytes, tci, origin), policy, era), policy, era);
 }
 

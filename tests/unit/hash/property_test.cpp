@@ -164,7 +164,7 @@ RC_GTEST_PROP(HashProperty, BatchIsTheSameAsOneByOne, ()) {
 RC_GTEST_PROP(HashProperty, AnyBytesGiveAnIndex,
               (const std::vector<std::uint8_t>& bytes, std::uint16_t tci, bool tagged)) {
     const Era era = *any_era();
-    for (const FrameOrigin origin : {FrameOrigin::wire, FrameOrigin::local}) {
+    for (const FrameSource origin : {FrameSource::wire, FrameSource::local}) {
         for (const HashPolicy policy : all_policies) {
             ChoiceContext bond;
             bond.policy = policy;
