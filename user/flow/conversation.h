@@ -65,24 +65,49 @@ struct ConversationKey {
 // "lldp", "lacp", "0x88f7" for what is not IP.
 std::string protocol_name(const ConversationKey& key);
 
+// What else the bond's hash is computed from, and what the kernel noted beside it: of the first frame of this
+// use. MAC addresses are known for both directions, the rest only for what was sent (struct bt_flow_value).
+struct FrameOrigin {
+    MacAddress local_mac{}, remote_mac{};
+    std::uint16_t tci = 0;             // accelerated VLAN tag with its priority bits, or 0
+    std::uint16_t outer_ethertype = 0; // bytes 12 and 13 of the frame
+    std::uint32_t skb_hash = 0;
+    bool l4_hash = false; // skb->l4_hash: encap3+4 takes skb_hash as it is
+    // Position of the slave among the usable ones, and how many there were; nullopt: not read, or not among
+    // them.
+    std::optional<std::uint16_t> usable_index, usable_count;
+};
+
 // What one direction of a conversation did on one slave.
 struct SlaveUse {
     int slave_ifindex = 0;
     Counts counts;
     std::uint64_t first_ns = 0, last_ns = 0; // CLOCK_MONOTONIC, to a few milliseconds
     bool inactive = false;                   // RX: the bond dropped these, the slave is inactive
+    FrameOrigin origin;
+};
+
+// What the model of the kernel's hash says about the sending side.
+struct Prediction {
+    std::optional<std::string> slave; // nullopt: the tuple does not determine it
+    std::optional<bool> agrees;       // with the slaves seen; nullopt: cannot be said
+    std::string why;                  // in words, when either is missing or they disagree; may be empty
 };
 
 struct Conversation {
     std::size_t bond = 0; // index into the report's bonds
     ConversationKey key;
-    std::vector<SlaveUse> tx, rx; // by first use
+    std::vector<SlaveUse> tx, rx;         // by first use
+    std::optional<Prediction> prediction; // nullopt: nobody made one
 
     [[nodiscard]] Counts tx_total() const;
     [[nodiscard]] Counts rx_total() const;
     // How often sending changed slaves; 0 for packets sprayed over slaves at the same time (balance-rr,
-    // broadcast).
+    // broadcast). A flow that comes back to a slave counts as sprayed: a slave has one first and one last
+    // use.
     [[nodiscard]] unsigned moves() const;
+    // Sent through more than one slave at the same time.
+    [[nodiscard]] bool sprayed() const;
 };
 
 } // namespace bondtrace
