@@ -4,6 +4,7 @@
 
 #include "user/bond/model.h"
 #include "user/flow/conversation.h"
+#include "user/flow/names.h"
 
 #include <cstdint>
 #include <optional>
@@ -20,6 +21,10 @@ struct ReportHeader {
     std::string attach;  // "fentry"
 };
 
+// What a device's packet counter counts: skbs as they were handed over (veth, most virtual devices), or
+// frames after segmentation and before GRO (NICs). struct Counts has both.
+enum class CountUnit : std::uint8_t { wire, skb };
+
 // One direction of one slave over the window.
 struct SlaveDirection {
     Counts traced;    // every data frame that the hooks saw
@@ -31,9 +36,16 @@ struct SlaveDirection {
     // The kernel's own counters over the same window.
     std::uint64_t counter_packets = 0, counter_bytes = 0;
 
-    // (traced + control) / counter, in packets; nullopt when the counter did not move.
+    // (traced + control) / counter, in packets of counter_unit(); nullopt when the counter did not move.
     [[nodiscard]] std::optional<double> coverage() const;
+    // The unit in which traced + control come closer to the counter; `wire` when both do equally.
+    [[nodiscard]] CountUnit counter_unit() const;
+    // traced + control in that unit: what the counter should say.
+    [[nodiscard]] std::uint64_t covered_packets() const;
 };
+
+std::uint64_t packets_in(const Counts& counts, CountUnit unit);
+std::uint64_t bytes_in(const Counts& counts, CountUnit unit);
 
 struct SlaveReport {
     std::string name; // the newest, when it was renamed
@@ -52,7 +64,16 @@ struct BondReport {
     HashPolicy policy = HashPolicy::layer2;
     bool policy_used = false; // the mode consults the policy
     std::vector<SlaveReport> slaves;
+
+    [[nodiscard]] const SlaveReport* find_slave(int slave_ifindex) const;
+    // The unit in which the slaves' counters, added up, agree best with what was traced; `received` picks RX.
+    [[nodiscard]] CountUnit counter_unit(bool received) const;
+    // A slave's part of the bytes on the wire of all slaves, 0 to 1; nullopt when there were none.
+    [[nodiscard]] std::optional<double> share(const SlaveReport& slave, bool received) const;
 };
+
+// Fills the `flows` of every slave's directions from all conversations (not only those to be shown).
+void count_slave_flows(std::vector<BondReport>& bonds, const std::vector<Conversation>& conversations);
 
 // Everything that could make a number incomplete.
 struct Losses {
@@ -76,6 +97,12 @@ struct FlowsReport {
     std::uint64_t flows_matching = 0; // before --top cut them
     std::uint64_t flows_total = 0;    // before the filter
     Losses losses;
+
+    // Names for filter and order; refers to this report, which must stay where it is.
+    [[nodiscard]] Names names() const;
 };
+
+// A slave's name, or "if7" for one that the report does not list.
+std::string slave_name(const BondReport& bond, int slave_ifindex);
 
 } // namespace bondtrace

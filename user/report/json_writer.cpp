@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "user/report/json_writer.h"
+
+#include "user/base/text.h"
+
+#include <cmath>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+namespace bondtrace {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::string_view no_prediction = "no prediction was made";
+
+template<typename Value> Json or_null(const std::optional<Value>& value) {
+    return value ? Json(*value) : Json(nullptr);
+}
+
+// JSON has no word for NaN and infinity.
+Json number_or_null(std::optional<double> value) {
+    return value && std::isfinite(*value) ? Json(*value) : Json(nullptr);
+}
+
+Json counts_json(const Counts& counts) {
+    return {{"packets", counts.packets},
+            {"bytes", counts.bytes},
+            {"wire_packets", counts.wire_packets},
+            {"wire_bytes", counts.wire_bytes}};
+}
+
+Json direction_json(const BondReport& bond, const SlaveReport& slave, bool received) {
+    const SlaveDirection& direction = received ? slave.rx : slave.tx;
+    Json json = counts_json(direction.traced);
+    json["flows"] = direction.flows;
+    json["share"] = number_or_null(bond.share(slave, received));
+    json["untracked"] = counts_json(direction.untracked);
+    json["control"] = counts_json(direction.control);
+    if (received) json["inactive"] = counts_json(direction.inactive);
+    json["unparsed_packets"] = direction.unparsed;
+    return json;
+}
+
+std::string_view unit_text(const SlaveDirection& direction) {
+    return direction.counter_unit() == CountUnit::wire ? "wire" : "skb";
+}
+
+Json slave_json(const BondReport& bond, const SlaveReport& slave) {
+    Json json;
+    json["name"] = valid_utf8(slave.name);
+    json["ifindex"] = slave.ifindex;
+    json["index"] = or_null(slave.index);
+    json["state"] = valid_utf8(slave.state);
+    json["speed_mbps"] = or_null(slave.speed_mbps);
+    json["tx"] = direction_json(bond, slave, false);
+    json["rx"] = direction_json(bond, slave, true);
+    json["counters"] = {{"tx_packets", slave.tx.counter_packets},
+                        {"tx_bytes", slave.tx.counter_bytes},
+                        {"rx_packets", slave.rx.counter_packets},
+                        {"rx_bytes", slave.rx.counter_bytes}};
+    json["coverage"] = {{"tx", number_or_null(slave.tx.coverage())},
+                        {"rx", number_or_null(slave.rx.coverage())},
+                        {"tx_unit", unit_text(slave.tx)},
+                        {"rx_unit", unit_text(slave.rx)}};
+    return json;
+}
+
+Json uses_json(const BondReport& bond, const std::vector<SlaveUse>& uses, bool received) {
+    Json list = Json::array();
+    for (const SlaveUse& use : uses) {
+        Json json;
+        json["slave"] = valid_utf8(slave_name(bond, use.slave_ifindex));
+        json.update(counts_json(use.counts));
+        json["first_ns"] = use.first_ns;
+        json["last_ns"] = use.last_ns;
+        if (received) json["inactive"] = use.inactive;
+        list.push_back(std::move(json));
+    }
+    return list;
+}
+
+// The MAC addresses of the first use, sending before receiving: what layer 2 of the hash sees.
+void add_macs(Json& json, const Conversation& flow) {
+    const SlaveUse* use = !flow.tx.empty() ? &flow.tx.front() : !flow.rx.empty() ? &flow.rx.front() : nullptr;
+    json["local_mac"] = use ? Json(to_text(use->origin.local_mac)) : Json(nullptr);
+    json["remote_mac"] = use ? Json(to_text(use->origin.remote_mac)) : Json(nullptr);
+}
+
+void add_detail(Json& json, const ConversationKey& key) {
+    if (const auto* icmp = std::get_if<IcmpMessage>(&key.detail)) {
+        json["icmp"] = {{"type", icmp->type}, {"code", icmp->code}, {"id", or_null(icmp->id)}};
+    } else if (const auto* spi = std::get_if<Spi>(&key.detail)) {
+        json["spi"] = spi->value;
+    }
+}
+
+Json flow_json(const BondReport& bond, const Conversation& flow) {
+    const ConversationKey& key = flow.key;
+    const auto* ports = std::get_if<Ports>(&key.detail);
+    Json json;
+    json["protocol"] = protocol_name(key);
+    json["ethertype"] = key.ethertype;
+    if (key.ip) json["ip_protocol"] = key.protocol;
+    json["local"] = to_text(key.local);
+    json["local_port"] = ports ? Json(ports->local) : Json(nullptr);
+    json["remote"] = to_text(key.remote);
+    json["remote_port"] = ports ? Json(ports->remote) : Json(nullptr);
+    add_macs(json, flow);
+    add_detail(json, key);
+    json["vlan"] = or_null(key.vlan);
+    json["inner_vlan"] = or_null(key.inner_vlan);
+    json["fragment"] = key.fragment;
+    json["unparsed"] = key.unparsed;
+    json["tx"] = uses_json(bond, flow.tx, false);
+    json["rx"] = uses_json(bond, flow.rx, true);
+    json["moves"] = flow.moves();
+    json["sprayed"] = flow.sprayed();
+    const bool predicted = flow.prediction.has_value();
+    json["predicted_slave"] =
+        predicted && flow.prediction->slave ? Json(valid_utf8(*flow.prediction->slave)) : Json(nullptr);
+    json["agrees"] = predicted ? or_null(flow.prediction->agrees) : Json(nullptr);
+    json["why"] = predicted ? valid_utf8(flow.prediction->why) : std::string(no_prediction);
+    return json;
+}
+
+Json bond_json(const BondReport& bond) {
+    Json json;
+    json["name"] = valid_utf8(bond.name);
+    json["netns"] = bond.netns.empty() ? Json(nullptr) : Json(valid_utf8(bond.netns));
+    json["ifindex"] = bond.ifindex;
+    json["mode"] = to_text(bond.mode);
+    json["xmit_hash_policy"] = to_text(bond.policy);
+    json["xmit_hash_policy_used"] = bond.policy_used;
+    return json;
+}
+
+Json losses_json(const Losses& losses) {
+    return {{"untracked_packets", losses.untracked_packets}, {"unparsed_packets", losses.unparsed_packets},
+            {"recursion_misses", losses.recursion_misses},   {"slots_full", losses.slots_full},
+            {"consumed_unknown", losses.consumed_unknown},   {"reading_skew", losses.reading_skew}};
+}
+
+std::string dump(const Json& json) {
+    return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+// ,"name":value for what follows the first member of an object that is written by hand.
+void append_members(std::string& text, const Json& object, std::string_view separator) {
+    bool first = true;
+    for (const auto& [name, value] : object.items()) {
+        text += fmt::format("{}{}:{}", first ? "" : separator, dump(name), dump(value));
+        first = false;
+    }
+}
+
+// One more member, a list with each element on a line.
+template<typename List, typename ToJson>
+void append_list(std::string& text, std::string_view name, const List& list, ToJson to_json) {
+    text += fmt::format(",\n   \"{}\":[", name);
+    bool first = true;
+    for (const auto& element : list) {
+        text += first ? "\n    " : ",\n    ";
+        text += dump(to_json(element));
+        first = false;
+    }
+    text += ']';
+}
+
+} // namespace
+
+std::string flows_json(const FlowsReport& report) {
+    std::vector<std::vector<const Conversation*>> flows(report.bonds.size());
+    for (const Conversation& flow : report.flows)
+        if (flow.bond < flows.size()) flows[flow.bond].push_back(&flow);
+
+    Json head;
+    head["schema"] = "bondtrace.flows/1";
+    head["version"] = valid_utf8(report.header.version);
+    head["time"] = valid_utf8(report.header.time);
+    head["kernel"] = valid_utf8(report.header.kernel);
+    head["attach"] = valid_utf8(report.header.attach);
+    head["window_seconds"] = number_or_null(report.seconds);
+    head["interrupted"] = report.interrupted;
+    head["flows_total"] = report.flows_total;
+    head["flows_matching"] = report.flows_matching;
+    head["max_flows"] = report.max_flows;
+
+    // Flows are written one by one: a document tree of a full table would take gigabytes.
+    std::string text = "{\n ";
+    append_members(text, head, ",\n ");
+    text += ",\n \"bonds\":[";
+    for (std::size_t i = 0; i < report.bonds.size(); ++i) {
+        text += i == 0 ? "\n  {" : ",\n  {";
+        append_members(text, bond_json(report.bonds[i]), ",\n   ");
+        append_list(text, "slaves", report.bonds[i].slaves,
+                    [&](const SlaveReport& slave) { return slave_json(report.bonds[i], slave); });
+        append_list(text, "flows", flows[i],
+                    [&](const Conversation* flow) { return flow_json(report.bonds[i], *flow); });
+        text += '}';
+    }
+    text += "],\n \"losses\":" + dump(losses_json(report.losses)) + "\n}\n";
+    return text;
+}
+
+} // namespace bondtrace

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+// A flows report as JSON: docs/schema/flows.schema.json.
+#pragma once
+
+#include "user/report/flows_report.h"
+
+#include <string>
+
+namespace bondtrace {
+
+// The document "bondtrace.flows/1", ending in a newline. Bytes of names that are not UTF-8 become U+FFFD.
+std::string flows_json(const FlowsReport& report);
+
+} // namespace bondtrace
