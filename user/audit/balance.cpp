@@ -157,6 +157,10 @@ std::string_view to_text(BalanceWord word) {
     return "not balanced here";
 }
 
+const Probability& Balance::decisive() const {
+    return by_flows.bound < luck_ends || by_flows.bound <= by_bytes.bound ? by_flows : by_bytes;
+}
+
 double Balance::even_share() const {
     return slaves.empty() ? 1 : even_enough / static_cast<double>(slaves.size());
 }
@@ -201,16 +205,14 @@ std::string describe(const Balance& balance) {
     std::uint64_t bytes = 0;
     for (const SlaveShare& slave : balance.slaves)
         bytes += slave.bytes;
-    // By flows or by bytes, whichever is less like chance.
-    const bool flows_say = balance.by_flows.bound <= balance.by_bytes.bound;
-    return fmt::format("{}: {} of {} on {}, {}, p {}", word, format_share(balance.largest),
-                       format_bytes(bytes), balance.slaves[balance.largest_slave].name, flow_words(balance),
-                       format_probability(flows_say ? balance.by_flows : balance.by_bytes));
+    return fmt::format("{}: {} of {} on {}, {}, {}", word, format_share(balance.largest), format_bytes(bytes),
+                       balance.slaves[balance.largest_slave].name, flow_words(balance),
+                       format_probability(balance.decisive()));
 }
 
 std::string format_probability(const Probability& probability) {
-    if (probability.bound < 1e-300) return "below 1e-300";
-    return fmt::format("{} {:.2g}", probability.exact ? "=" : "at most", probability.bound);
+    if (probability.bound < 1e-300) return "p below 1e-300";
+    return fmt::format("p {} {:.2g}", probability.exact ? "=" : "at most", probability.bound);
 }
 
 std::string format_share(double share) {

@@ -60,6 +60,9 @@ struct Balance {
     double effective = 0;                // flows of equal size that would vary as much
     std::optional<std::uint64_t> needed; // flows until the largest share is even enough with 95 % probability
 
+    // The probability that the verdict turns on: by flows when they cannot be luck, else whichever is
+    // smaller.
+    [[nodiscard]] const Probability& decisive() const;
     // Largest share that is even enough.
     [[nodiscard]] double even_share() const;
 };
@@ -69,7 +72,7 @@ Balance judge_balance(const BondView& view, Direction direction, const std::vect
 // "balanced: 52 % of 1.2 GB on eth0, 64 flows, p = 0.71": the verdict with its numbers.
 std::string describe(const Balance& balance);
 
-// "= 0.29", "at most 7.8e-13" when it is a bound, "below 1e-300".
+// "p = 0.29", "p at most 7.8e-13" when it is a bound, "p below 1e-300".
 std::string format_probability(const Probability& probability);
 // "62 %".
 std::string format_share(double share);

@@ -76,6 +76,19 @@ FieldTable::FieldTable(const std::vector<PlacedFlow>& flows, Direction direction
         const std::uint32_t local_number = numbered(known.local_ports, local_port);
         const std::uint32_t remote_number = numbered(known.remote_ports, remote_port);
         const bool sent = direction == Direction::tx;
+        if (key.vlan) present_ |= only(Field::vlan);
+        if (placed.use->origin.local_mac != MacAddress{})
+            present_ |= only(sent ? Field::src_mac : Field::dst_mac);
+        if (placed.use->origin.remote_mac != MacAddress{})
+            present_ |= only(sent ? Field::dst_mac : Field::src_mac);
+        if (key.ip) {
+            present_ |= only(Field::src_ip);
+            present_ |= only(Field::dst_ip);
+        }
+        if (!std::holds_alternative<std::monostate>(key.detail)) {
+            present_ |= only(Field::src_port);
+            present_ |= only(Field::dst_port);
+        }
         rows_.push_back({numbered(known.vlans, vlan), sent ? local_mac : remote_mac,
                          sent ? remote_mac : local_mac, sent ? local : remote, sent ? remote : local,
                          sent ? local_number : remote_number, sent ? remote_number : local_number});

@@ -38,12 +38,15 @@ class FieldTable {
     [[nodiscard]] std::uint64_t distinct(Field field) const {
         return distinct_[static_cast<std::size_t>(field)];
     }
+    // The fields that any flow has: no tag, and a MAC address of zeros (not known), are none.
+    [[nodiscard]] FieldSet present() const { return present_; }
     // Shannon's, over flows.
     [[nodiscard]] double entropy(Field field) const;
 
   private:
     std::vector<Row> rows_;
     std::array<std::uint64_t, field_count> distinct_{};
+    FieldSet present_ = 0;
 };
 
 } // namespace bondtrace

@@ -52,7 +52,7 @@ class HashAudit {
         add_fragments();
         add_elephant();
         add_constant_input();
-        if (!explained_) add_pattern();
+        if (!explained_ && tx_.word != BalanceWord::balanced) add_pattern();
         add_too_few();
         if (!explained_ && tx_.word == BalanceWord::uneven) add_imbalanced();
         return std::move(findings_);
@@ -286,9 +286,12 @@ class HashAudit {
     }
 
     void add_too_few() {
-        if (tx_.word != BalanceWord::too_few || findings_have("hash.layer2-one-mac") ||
-            findings_have("hash.layer2+3-one-address"))
-            return;
+        // Where the cause is known, chance has no part in it.
+        const bool known = std::any_of(findings_.begin(), findings_.end(), [](const Finding& f) {
+            return f.severity != Severity::info || f.id == "hash.layer2-one-mac" ||
+                   f.id == "hash.layer2+3-one-address";
+        });
+        if (tx_.word != BalanceWord::too_few || known) return;
         const bool policy_blind = enough_flows(tx_.flows);
         Finding& finding =
             add("hash.too-few-flows", Severity::info,
@@ -316,7 +319,7 @@ class HashAudit {
                      : fmt::format("{} sends {} of all bytes, and neither luck nor the flows explain it",
                                    tx_.slaves[tx_.largest_slave].name, format_share(tx_.largest)));
         finding.slave = idle ? view_.usable[*idle]->name : tx_.slaves[tx_.largest_slave].name;
-        finding.seen = fmt::format("{}; {}", throws_text(), format_probability(tx_.by_flows));
+        finding.seen = fmt::format("{}; {}", throws_text(), format_probability(tx_.decisive()));
         finding.why = "So uneven a split does not come about by chance.";
         finding.fixes = {
             {"bondtrace", fmt::format("bondtrace flows {} --for 10s: compare each flow's slave with the "
@@ -324,9 +327,6 @@ class HashAudit {
                                       name_)}};
     }
 
-    [[nodiscard]] bool findings_have(std::string_view id) const {
-        return std::any_of(findings_.begin(), findings_.end(), [&](const Finding& f) { return f.id == id; });
-    }
     [[nodiscard]] std::size_t largest_by_throws() const {
         return static_cast<std::size_t>(
             std::max_element(tx_.slaves.begin(), tx_.slaves.end(),

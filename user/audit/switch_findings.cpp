@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -44,14 +45,14 @@ bool tuples_vary(const std::vector<PlacedFlow>& received, std::size_t slaves) {
 // received.
 std::vector<Finding> echo_findings(const BondView& view) {
     constexpr std::uint64_t surely_a_loop = 10; // frames
-    std::map<MacAddress, bool> own{{view.state->mac, true}};
+    std::set<MacAddress> own{view.state->mac};
     for (const Slave& slave : view.state->slaves) {
-        own[slave.mac] = true;
-        if (slave.perm_mac) own[*slave.perm_mac] = true;
+        own.insert(slave.mac);
+        if (slave.perm_mac) own.insert(*slave.perm_mac);
     }
     for (const Conversation* flow : view.flows)
         for (const SlaveUse& use : flow->tx)
-            own[use.origin.local_mac] = true;
+            own.insert(use.origin.local_mac);
     own.erase(MacAddress{});
 
     struct Echo {
@@ -98,10 +99,8 @@ void add_imbalance(std::vector<Finding>& findings, const BondView& view,
                                format_share(rx.largest)));
     finding.slave = slave.name;
     const SwitchHash hash = infer_switch_hash(received, rx.slaves.size());
-    finding.seen =
-        fmt::format("RX {}; {} flows, p {}; {}", shares_text(rx), rx.flows,
-                    format_probability(rx.by_flows.bound <= rx.by_bytes.bound ? rx.by_flows : rx.by_bytes),
-                    describe(hash));
+    finding.seen = fmt::format("RX {}; {} flows, {}; {}", shares_text(rx), rx.flows,
+                               format_probability(rx.decisive()), describe(hash));
     if (tx.word == BalanceWord::balanced) finding.seen += fmt::format("; TX is {}", to_text(tx.word));
     finding.why = "The switch (or the peer) picks the slave of what it sends here; xmit_hash_policy on this "
                   "host cannot "

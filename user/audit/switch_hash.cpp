@@ -79,7 +79,7 @@ SwitchHash infer_switch_hash(const std::vector<PlacedFlow>& received, std::size_
     // Subsets before supersets: by the number of fields.
     std::vector<FieldSet> sets;
     for (unsigned set = 1; set <= all_fields; ++set)
-        sets.push_back(static_cast<FieldSet>(set));
+        if ((set & ~unsigned{table.present()}) == 0) sets.push_back(static_cast<FieldSet>(set));
     std::stable_sort(sets.begin(), sets.end(),
                      [](FieldSet a, FieldSet b) { return __builtin_popcount(a) < __builtin_popcount(b); });
     for (const FieldSet set : sets) {
@@ -107,16 +107,22 @@ std::string describe(const SwitchHash& hash) {
     if (hash.supported.empty() && hash.not_used.empty())
         return fmt::format("{} flows do not tell which fields the switch hashes on", hash.flows);
     std::string text;
-    for (const FieldHypothesis& h : hash.supported)
-        text += fmt::format("{}{} ({} value{}, {} flows agree)", text.empty() ? "" : "; or ",
-                            to_text(h.fields), h.values, h.values == 1 ? "" : "s", h.agreements);
-    if (!text.empty()) text = "the port is a function of " + text;
-    if (!hash.not_used.empty()) {
-        std::string names;
-        for (const Field field : hash.not_used)
-            names += fmt::format("{}{}", names.empty() ? "" : ", ", to_text(field));
-        text += fmt::format("{}not a hash of {}, which varies", text.empty() ? "" : "; ", names);
+    for (const FieldHypothesis& h : hash.supported) {
+        text += text.empty() ? "" : hash.one_port ? ", " : "; or ";
+        // On one port all flows agree about everything.
+        text += hash.one_port ? to_text(h.fields)
+                              : fmt::format("{} ({} values, {} flows agree)", to_text(h.fields), h.values,
+                                            h.agreements);
     }
+    if (hash.one_port)
+        text = fmt::format("the switch uses this port only{}",
+                           text.empty() ? "" : ", or a hash of what hardly varies here: " + text);
+    else
+        text = "the port is a function of " + text;
+    for (const Field field : hash.not_used)
+        text +=
+            fmt::format("{}{}", field == hash.not_used.front() ? "; not a hash of " : ", ", to_text(field));
+    if (!hash.not_used.empty()) text += hash.not_used.size() == 1 ? ", which varies" : ", which vary";
     return text;
 }
 
