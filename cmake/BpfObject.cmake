@@ -30,7 +30,7 @@ function(bpf_object name source)
   add_custom_command(
     OUTPUT ${skeleton}
     COMMAND ${CMAKE_COMMAND} -E make_directory ${CMAKE_CURRENT_BINARY_DIR}/include
-    COMMAND sh -c "\"$0\" gen skeleton \"$1\" name \"$2\" > \"$3\"" ${BPFTOOL} ${object} ${name} ${skeleton}
+    COMMAND sh -c "\"$0\" gen skeleton \"$1\" name \"$2\" > \"$3\"" ${BPFTOOL} ${object} ${name}_bpf ${skeleton}
     DEPENDS ${object}
     COMMENT "skeleton ${name}.skel.h"
     VERBATIM)

@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 // The program: one subcommand a task, see user/cli.
+#include "user/cli/check_command.h"
+#include "user/cli/flows_command.h"
+#include "user/trace/tracer.h"
+#include "version.h"
+
 #include <clocale>
 #include <csignal>
 #include <cstdio>
@@ -9,11 +14,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "user/cli/check_command.h"
-#include "user/cli/flows_command.h"
-#include "user/trace/tracer.h"
-#include "version.h"
-
 namespace {
 
 using namespace bondtrace;
@@ -21,8 +21,8 @@ using namespace bondtrace;
 int run(int argc, char** argv) {
     CLI::App app{"bondtrace: which slave of a Linux bond carries which flow, counted in the kernel."};
     app.name("bondtrace");
-    app.set_version_flag("--version", fmt::format("bondtrace {}\nlibbpf {}\nattachments {}", version, libbpf_version(),
-                                                  fmt::join(compiled_attachments(), ", ")));
+    app.set_version_flag("--version", fmt::format("bondtrace {}\nlibbpf {}\nattachments {}", version,
+                                                  libbpf_version(), fmt::join(compiled_attachments(), ", ")));
     app.require_subcommand(1);
     app.footer("Examples:\n"
                "  bondtrace flows bond0 --for 10s       every flow of bond0 and its slaves, once\n"
@@ -44,7 +44,7 @@ int run(int argc, char** argv) {
 } // namespace
 
 int main(int argc, char** argv) {
-    std::setlocale(LC_CTYPE, "");   // the terminal's character set; numbers stay as in C
+    std::setlocale(LC_CTYPE, "");  // the terminal's character set; numbers stay as in C
     std::signal(SIGPIPE, SIG_IGN); // a reader that goes away is an error of write(), not the end
     try {
         return run(argc, argv);

@@ -367,29 +367,31 @@ TEST(LinkReaderInKernel, ASlaveThatJoinsAndLeaves) {
     const Cables cables(3);
     ASSERT_NO_FATAL_FAILURE(cables.bond("mode balance-xor miimon 100", {1, 0}));
     const LinkReader reader = reader_in(cables.left);
+    std::string pause;
+    for (int i = 0; i < 20; ++i)
+        pause += "link set a2 alias waiting\n";
     std::atomic<bool> finished = false;
     std::thread churn([&] {
-        std::string batch;
-        for (int i = 0; i < 5; ++i)
-            batch += "link set a2 master bond0\nlink set a2 nomaster\nlink set a2 down\n";
+        const std::string batch =
+            "link set a2 master bond0\n" + pause + "link set a2 nomaster\nlink set a2 down\n" + pause;
         while (!finished)
             EXPECT_TRUE(cables.left.ip_batch(batch));
     });
     int with = 0, without = 0;
-    for (int i = 0; i < 60; ++i) {
+    EXPECT_TRUE(test::await([&] {
         const auto bonds = reader.read_bonds();
         if (!bonds || bonds->size() != 1) {
             ADD_FAILURE() << (bonds ? "not one bond" : bonds.error().what);
-            continue;
+            return true;
         }
         const std::string names = slave_names(bonds->front());
         EXPECT_TRUE(names == "a1 a0" || names == "a1 a0 a2") << names;
         (names == "a1 a0" ? without : with)++;
-    }
+        return with >= 20 && without >= 20;
+    })) << with
+        << " times with the slave, " << without << " times without it";
     finished = true;
     churn.join();
-    RecordProperty("with", with);
-    RecordProperty("without", without);
 }
 
 } // namespace

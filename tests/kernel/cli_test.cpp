@@ -8,6 +8,7 @@
 #include <iterator>
 
 #include <fmt/format.h>
+#include <gmock/gmock.h>
 #include <nlohmann/json.hpp>
 
 namespace bondtrace::test {
@@ -49,7 +50,8 @@ class RunningFlows {
 testing::AssertionResult is_valid(const std::string& document, const std::string& schema) {
     const std::string path = fmt::format("/tmp/document-{}.json", getpid());
     std::ofstream(path) << document;
-    const auto result = run({BONDTRACE_SOURCE_DIR "/tools/validate-json", BONDTRACE_SOURCE_DIR "/docs/schema/" + schema, path});
+    const auto result = run(
+        {BONDTRACE_SOURCE_DIR "/tools/validate-json", BONDTRACE_SOURCE_DIR "/docs/schema/" + schema, path});
     std::remove(path.c_str());
     return result;
 }
@@ -139,8 +141,9 @@ TEST(WrongInput, NoTrafficIsCannotTell) {
 TEST(WrongInput, WithoutRootSaysWhichRightIsMissing) {
     const Lab lab("direct --mode active-backup");
     ASSERT_FALSE(HasFatalFailure());
-    const Output output = capture({"ip", "netns", "exec", "bt-a", "setpriv", "--reuid=65534", "--regid=65534",
-                                   "--clear-groups", "--bounding-set=-all", "--inh-caps=-all", program, "flows", "--for", "0"});
+    const Output output =
+        capture({"ip", "netns", "exec", "bt-a", "setpriv", "--reuid=65534", "--regid=65534", "--clear-groups",
+                 "--bounding-set=-all", "--inh-caps=-all", program, "flows", "--for", "0"});
     EXPECT_EQ(output.status, 3);
     EXPECT_THAT(output.err, HasSubstr("cap_bpf"));
 }
@@ -161,8 +164,9 @@ TEST(WrongInput, WithoutBtf) {
     const Lab lab("direct --mode active-backup");
     ASSERT_FALSE(HasFatalFailure());
     const auto without_btf = [&](std::vector<std::string> arguments) {
-        std::vector<std::string> argv{"unshare", "--mount", "sh", "-c",
-                                      "mount -t tmpfs none /sys/kernel/btf && exec \"$@\"", "sh", program};
+        std::vector<std::string> argv{
+            "unshare", "--mount", "sh", "-c", "mount -t tmpfs none /sys/kernel/btf && exec \"$@\"",
+            "sh",      program};
         argv.insert(argv.end(), arguments.begin(), arguments.end());
         return capture(argv);
     };

@@ -13,18 +13,21 @@ namespace {
 Result<void> must_run(const std::vector<std::string>& argv) {
     const Output output = capture(argv);
     if (output.status == 0) return {};
-    return fail(ErrorKind::unavailable, fmt::format("{} failed ({}): {}{}", argv.front(), output.status, output.out, output.err));
+    return fail(ErrorKind::unavailable,
+                fmt::format("{} failed ({}): {}{}", argv.front(), output.status, output.out, output.err));
 }
 
 Result<void> ping(const std::string& address) {
-    return must_run({"ip", "netns", "exec", "bt-a", "ping", "-q", "-c", "5", "-i", "0.05", "-s", "200", address});
+    return must_run(
+        {"ip", "netns", "exec", "bt-a", "ping", "-q", "-c", "5", "-i", "0.05", "-s", "200", address});
 }
 
 // TCP and UDP both ways in both families, on the bond and on a VLAN, fragments, ICMP, and ARP.
 Result<void> everything(const LabEnds& lab) {
     // A table entry that is gone makes the next packet ask.
     for (const char* end : {"bt-a", "bt-b"})
-        if (const auto done = must_run({"ip", "-n", end, "neigh", "flush", "dev", "bond0"}); !done) return done;
+        if (const auto done = must_run({"ip", "-n", end, "neigh", "flush", "dev", "bond0"}); !done)
+            return done;
     const std::vector<UdpFlow> udp{{40000, 5001, 50, 100}, {40001, 5001, 20, 1400}, {40002, 5002, 7, 4},
                                    {40003, 5002, 50, 700}, {40004, 5003, 1, 1},     {40005, 5003, 3, 1472}};
     std::vector<UdpFlow> flows = udp;
@@ -55,7 +58,8 @@ TEST_P(Conservation, EveryPacketOfEveryKindIsInItsFlowAndInTheCounters) {
         SCOPED_TRACE(netns.name());
         const auto observed = observe(netns, [&] { return everything(ends); });
         ASSERT_TRUE(observed) << observed.error().what;
-        expect_conservation(*observed, Unit::skb, Unit::skb); // veth with TSO counts skbs as they are handed over
+        expect_conservation(*observed, Unit::skb,
+                            Unit::skb); // veth with TSO counts skbs as they are handed over
 
         // The traffic did contain what it was to contain.
         std::set<unsigned> protocols;
@@ -69,7 +73,8 @@ TEST_P(Conservation, EveryPacketOfEveryKindIsInItsFlowAndInTheCounters) {
             segmented |= entry.value.count.added_packets > 0;
             EXPECT_EQ(entry.key.flags & BT_KEY_UNPARSED, 0);
         }
-        EXPECT_TRUE(protocols.contains(6) && protocols.contains(17) && protocols.contains(1) && protocols.contains(58));
+        EXPECT_TRUE(protocols.contains(6) && protocols.contains(17) && protocols.contains(1) &&
+                    protocols.contains(58));
         EXPECT_TRUE(fragments && arp && vlan && v6 && segmented);
     }
 }
@@ -93,9 +98,9 @@ TEST_P(Conservation, WithoutSegmentationOffloadTheWireIsCounted) {
 INSTANTIATE_TEST_SUITE_P(Modes, Conservation,
                          testing::Values("balance-rr", "active-backup", "balance-xor", "broadcast", "802.3ad",
                                          "balance-tlb"),
-                         [](const auto& info) {
+                         [](const auto& instance) {
                              std::string name;
-                             for (const char* c = info.param; *c != 0; ++c)
+                             for (const char* c = instance.param; *c != 0; ++c)
                                  if (std::isalnum(static_cast<unsigned char>(*c)) != 0) name += *c;
                              return name;
                          });
@@ -106,8 +111,8 @@ TEST(ConservationOfControlFrames, LacpdusAreCountedApart) {
     const LabEnds ends = LabEnds::open();
     auto observation = Observation::start(ends.a, {"bond0"}, {});
     ASSERT_TRUE(observation) << observation.error().what;
-    // With the fast rate each port sends one a second (IEEE 802.1AX, Fast_Periodic_Time): read the kernel's counter of
-    // received frames until three have come on an otherwise silent bond.
+    // With the fast rate each port sends one a second (IEEE 802.1AX, Fast_Periodic_Time): read the kernel's
+    // counter of received frames until three have come on an otherwise silent bond.
     auto counters = CounterReader::open(ends.a);
     ASSERT_TRUE(counters) << counters.error().what;
     auto reader = LinkReader::open(ends.a);
@@ -116,7 +121,8 @@ TEST(ConservationOfControlFrames, LacpdusAreCountedApart) {
     ASSERT_TRUE(bonds) << bonds.error().what;
     const int slave = bonds->front().slaves.front().ifindex;
     const std::uint64_t before = counters->read(std::vector{slave})->at(slave).rx_packets;
-    ASSERT_TRUE(await([&] { return counters->read(std::vector{slave})->at(slave).rx_packets >= before + 3; }));
+    ASSERT_TRUE(
+        await([&] { return counters->read(std::vector{slave})->at(slave).rx_packets >= before + 3; }));
     const auto observed = observation->finish();
     ASSERT_TRUE(observed) << observed.error().what;
     for (const ObservedSlave& seen : observed->bonds.front().slaves) {
@@ -125,6 +131,33 @@ TEST(ConservationOfControlFrames, LacpdusAreCountedApart) {
         EXPECT_EQ(seen.totals.rx_control.bytes, seen.totals.rx_control.packets * 124);
         EXPECT_EQ(seen.totals.tx_control.bytes, seen.totals.tx_control.packets * 124);
     }
+}
+
+TEST(ConservationOfControlFrames, LearningPacketsAreCountedApart) {
+    const Lab lab("direct --mode balance-tlb");
+    ASSERT_FALSE(HasFatalFailure());
+    const LabEnds ends = LabEnds::open();
+    auto observation = Observation::start(ends.a, {"bond0"}, {});
+    ASSERT_TRUE(observation) << observation.error().what;
+    // One a second from each slave, which the lab otherwise puts off for years (Documentation: lp_interval).
+    ASSERT_TRUE(run({"ip", "-n", "bt-a", "link", "set", "bond0", "type", "bond", "lp_interval", "1"}));
+    auto counters = CounterReader::open(ends.a);
+    ASSERT_TRUE(counters) << counters.error().what;
+    auto reader = LinkReader::open(ends.a);
+    ASSERT_TRUE(reader) << reader.error().what;
+    const auto bonds = reader->find_bonds({"bond0"});
+    ASSERT_TRUE(bonds) << bonds.error().what;
+    const int slave = bonds->front().slaves.front().ifindex;
+    const std::uint64_t before = counters->read(std::vector{slave})->at(slave).tx_packets;
+    ASSERT_TRUE(
+        await([&] { return counters->read(std::vector{slave})->at(slave).tx_packets >= before + 2; }));
+    ASSERT_TRUE(
+        run({"ip", "-n", "bt-a", "link", "set", "bond0", "type", "bond", "lp_interval", "100000000"}));
+    const auto observed = observation->finish();
+    ASSERT_TRUE(observed) << observed.error().what;
+    expect_conservation(*observed, Unit::skb, Unit::skb);
+    for (const ObservedSlave& seen : observed->bonds.front().slaves)
+        EXPECT_GE(seen.totals.tx_control.packets, 1U) << seen.slave.name;
 }
 
 } // namespace

@@ -12,20 +12,24 @@
 namespace bondtrace::test {
 namespace {
 
+// Source ports in steps of seven: consecutive ones would cancel the destination ports' in the driver's XOR,
+// and of three slaves only two would be used.
 std::vector<UdpFlow> known_flows(unsigned count) {
     std::vector<UdpFlow> flows;
     for (unsigned i = 0; i < count; ++i)
-        flows.push_back({static_cast<std::uint16_t>(40000 + i), static_cast<std::uint16_t>(5000 + i % 4), 1 + i % 7, 50 + i});
+        flows.push_back({static_cast<std::uint16_t>(40000 + 7 * i), static_cast<std::uint16_t>(5000 + i % 4),
+                         1 + i % 7, 50 + i});
     return flows;
 }
 
 constexpr std::size_t udp_headers = 14 + 20 + 8; // Ethernet, IPv4, UDP
 
 const Conversation* find_udp(const std::vector<Conversation>& conversations, std::uint16_t local_port) {
-    const auto found = std::find_if(conversations.begin(), conversations.end(), [&](const Conversation& conversation) {
-        const auto* ports = std::get_if<Ports>(&conversation.key.detail);
-        return conversation.key.protocol == 17 && ports && ports->local == local_port;
-    });
+    const auto found =
+        std::find_if(conversations.begin(), conversations.end(), [&](const Conversation& conversation) {
+            const auto* ports = std::get_if<Ports>(&conversation.key.detail);
+            return conversation.key.protocol == 17 && ports && ports->local == local_port;
+        });
     return found == conversations.end() ? nullptr : &*found;
 }
 
@@ -69,9 +73,10 @@ TEST_P(KnownFlows, AreCountedAsSentOnTheSlaveWhereThePeerSawThem) {
         EXPECT_EQ(conversation->tx.size(), slaves_of_peer);
         for (const SlaveUse& use : conversation->tx) {
             const auto& slaves = observed->bonds.front().slaves;
-            const auto slave = std::find_if(slaves.begin(), slaves.end(), [&](const ObservedSlave& candidate) {
-                return candidate.slave.ifindex == use.slave_ifindex;
-            });
+            const auto slave =
+                std::find_if(slaves.begin(), slaves.end(), [&](const ObservedSlave& candidate) {
+                    return candidate.slave.ifindex == use.slave_ifindex;
+                });
             ASSERT_NE(slave, slaves.end());
             used.insert(slave->slave.name);
             const Tap::Seen& peer = seen[slave->slave.name][flow.source_port];
@@ -83,7 +88,9 @@ TEST_P(KnownFlows, AreCountedAsSentOnTheSlaveWhereThePeerSawThem) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Modes, KnownFlows, testing::Values("802.3ad", "balance-rr"),
-                         [](const auto& info) { return std::string(info.param) == "802.3ad" ? "lacp" : "rr"; });
+                         [](const auto& instance) {
+                             return std::string(instance.param) == "802.3ad" ? "lacp" : "rr";
+                         });
 
 TEST(FullTable, TotalsStayExactAndTheRestIsShown) {
     const Lab lab("direct --mode balance-xor --policy layer3+4");
@@ -127,8 +134,8 @@ TEST(BothEnds, TracedAtOnceNeverMix) {
     EXPECT_EQ(seen_a->bonds.front().bond.netns, ends.a.inode());
     EXPECT_EQ(seen_b->bonds.front().bond.netns, ends.b.inode());
 
-    // The same names of devices' numbers in both namespaces would be told apart by the namespace only: make sure that
-    // there is such a number, or the test shows nothing.
+    // The same names of devices' numbers in both namespaces would be told apart by the namespace only: make
+    // sure that there is such a number, or the test shows nothing.
     std::set<int> numbers;
     for (const ObservedSlave& slave : seen_a->bonds.front().slaves)
         numbers.insert(slave.slave.ifindex);

@@ -62,13 +62,13 @@ struct Fail {
 };
 
 struct VaryDestroy {
-    void operator()(bench_vary* skeleton) const { bench_vary__destroy(skeleton); }
+    void operator()(bench_vary_bpf* skeleton) const { bench_vary_bpf__destroy(skeleton); }
 };
 struct CountDestroy {
-    void operator()(bench_count* skeleton) const { bench_count__destroy(skeleton); }
+    void operator()(bench_count_bpf* skeleton) const { bench_count_bpf__destroy(skeleton); }
 };
 struct ReferenceDestroy {
-    void operator()(bench_reference* skeleton) const { bench_reference__destroy(skeleton); }
+    void operator()(bench_reference_bpf* skeleton) const { bench_reference_bpf__destroy(skeleton); }
 };
 struct ObjectClose {
     void operator()(bpf_object* object) const { bpf_object__close(object); }
@@ -78,11 +78,11 @@ struct ObjectClose {
 // (and to fill the flow table).
 double time_program(int program, const Packet& packet, std::uint32_t flows, std::uint32_t repeat,
                     unsigned rounds) {
-    const std::unique_ptr<bench_vary, VaryDestroy> vary(bench_vary__open());
+    const std::unique_ptr<bench_vary_bpf, VaryDestroy> vary(bench_vary_bpf__open());
     if (!vary) throw Fail{"cannot open vary.bpf.o"};
     vary->rodata->port_offset = packet.port_offset;
     vary->rodata->port_mask = flows - 1;
-    if (bench_vary__load(vary.get()) != 0) throw Fail{"cannot load vary.bpf.o"};
+    if (bench_vary_bpf__load(vary.get()) != 0) throw Fail{"cannot load vary.bpf.o"};
     const std::uint32_t zero = 0;
     if (program < 0) program = bpf_program__fd(vary->progs.null);
     if (bpf_map_update_elem(bpf_map__fd(vary->maps.target), &zero, &program, BPF_ANY) != 0)
@@ -119,7 +119,7 @@ int load_foreign(const std::string& file, const std::string& name,
 
 void run(const std::string& object_file, const std::string& program_name, std::uint32_t repeat,
          unsigned rounds, std::size_t size) {
-    const std::unique_ptr<bench_count, CountDestroy> count(bench_count__open());
+    const std::unique_ptr<bench_count_bpf, CountDestroy> count(bench_count_bpf__open());
     constexpr std::uint32_t max_flows =
         4 * 65536; // as many entries as the largest run makes, for every kind of packet
     constexpr std::uint32_t bond_places = 16;
@@ -128,7 +128,7 @@ void run(const std::string& object_file, const std::string& program_name, std::u
     if (bpf_map__set_max_entries(count->maps.bt_bonds, bond_places) != 0 ||
         bpf_map__set_max_entries(count->maps.bt_flows, max_flows) != 0 ||
         bpf_map__set_max_entries(count->maps.bt_totals, BT_MAX_SLAVES) != 0 ||
-        bench_count__load(count.get()) != 0)
+        bench_count_bpf__load(count.get()) != 0)
         throw Fail{"cannot load count.bpf.o (root? BPF allowed here?)"};
     bt_bond bond{};
     bond.device = {1, 1};
@@ -136,7 +136,8 @@ void run(const std::string& object_file, const std::string& program_name, std::u
     const std::uint32_t place = bt_bond_place(bond.device, bond_places);
     if (bpf_map_update_elem(bpf_map__fd(count->maps.bt_bonds), &place, &bond, BPF_ANY) != 0)
         throw Fail{"cannot fill bt_bonds"};
-    const std::unique_ptr<bench_reference, ReferenceDestroy> reference(bench_reference__open_and_load());
+    const std::unique_ptr<bench_reference_bpf, ReferenceDestroy> reference(
+        bench_reference_bpf__open_and_load());
     if (!reference) throw Fail{"cannot load reference.bpf.o"};
     std::unique_ptr<bpf_object, ObjectClose> foreign;
     const int foreign_program = object_file.empty() ? -1 : load_foreign(object_file, program_name, foreign);

@@ -39,7 +39,7 @@ void count_items(benchmark::State& state, std::size_t items) {
 void copy_columns(benchmark::State& state) {
     const Columns columns(static_cast<std::size_t>(state.range(1)));
     std::vector<std::uint32_t> to(columns.src.size());
-    for (auto _ : state) {
+    for ([[maybe_unused]] auto _ : state) {
         for (const auto* column : {&columns.src, &columns.dst, &columns.ports}) {
             std::memcpy(to.data(), column->data(), column->size() * sizeof(std::uint32_t));
             benchmark::DoNotOptimize(to.data());
@@ -52,7 +52,7 @@ void copy_columns(benchmark::State& state) {
 void divide(benchmark::State& state) {
     Columns columns(static_cast<std::size_t>(state.range(1)));
     const auto usable = static_cast<std::uint32_t>(state.range(0));
-    for (auto _ : state) {
+    for ([[maybe_unused]] auto _ : state) {
         for (std::size_t i = 0; i < columns.src.size(); ++i)
             columns.indexes[i] = static_cast<std::uint16_t>(
                 fold(columns.ports[i], columns.src[i], columns.dst[i], true) % usable);
@@ -66,7 +66,7 @@ template<std::size_t (*Batch)(const Ipv4Columns&, const Era&, const Modulus&, st
 void batch(benchmark::State& state) {
     Columns columns(static_cast<std::size_t>(state.range(1)));
     const Modulus usable(static_cast<std::uint32_t>(state.range(0)));
-    for (auto _ : state) {
+    for ([[maybe_unused]] auto _ : state) {
         benchmark::DoNotOptimize(Batch(columns.view(), newest_era, usable, columns.indexes));
         benchmark::ClobberMemory();
     }
@@ -78,7 +78,7 @@ void tuple(benchmark::State& state) {
     ChoiceContext bond;
     bond.policy = HashPolicy::layer34;
     bond.usable = 3;
-    for (auto _ : state) {
+    for ([[maybe_unused]] auto _ : state) {
         ++flow.src_port;
         benchmark::DoNotOptimize(choose(bond, flow));
     }
@@ -95,7 +95,7 @@ void frame(benchmark::State& state) {
     bond.policy = static_cast<HashPolicy>(state.range(0));
     bond.usable = 3;
     bond.l4_hash = false;
-    for (auto _ : state) {
+    for ([[maybe_unused]] auto _ : state) {
         ++bytes[35];
         benchmark::DoNotOptimize(choose(bond, make_frame(bytes)));
     }

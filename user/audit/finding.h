@@ -16,7 +16,8 @@ std::string_view to_text(Severity severity);
 
 // One way to mend it: where it is typed, and what.
 struct Fix {
-    std::string where;   // "iproute2", "nmcli", "netplan", "ifupdown", "systemd-networkd", "switch (any)", "Cisco", ...
+    std::string
+        where; // "iproute2", "nmcli", "netplan", "ifupdown", "systemd-networkd", "switch (any)", "Cisco", ...
     std::string command; // may be several lines
 };
 

@@ -25,8 +25,11 @@ struct StatsRequest {
 // Counters out of an RTM_NEWSTATS message; nullopt when they are not in there.
 std::optional<LinkCounters> parse_stats(const nlmsghdr* header) {
     if (mnl_nlmsg_get_payload_len(header) < sizeof(if_stats_msg)) return std::nullopt;
-    const nlattr* attribute = nullptr;
-    mnl_attr_for_each(attribute, header, sizeof(if_stats_msg)) {
+    const auto* attribute =
+        static_cast<const nlattr*>(mnl_nlmsg_get_payload_offset(header, sizeof(if_stats_msg)));
+    const auto* const end = static_cast<const std::byte*>(mnl_nlmsg_get_payload_tail(header));
+    const auto rest = [&] { return static_cast<int>(end - reinterpret_cast<const std::byte*>(attribute)); };
+    for (; mnl_attr_ok(attribute, rest()); attribute = mnl_attr_next(attribute)) {
         if (mnl_attr_get_type(attribute) != IFLA_STATS_LINK_64) continue;
         const auto* payload = static_cast<const std::byte*>(mnl_attr_get_payload(attribute));
         return parse_counters({payload, mnl_attr_get_payload_len(attribute)});
@@ -37,8 +40,8 @@ std::optional<LinkCounters> parse_stats(const nlmsghdr* header) {
 } // namespace
 
 Result<CounterReader> CounterReader::open(const NetNs& netns) {
-    auto socket = run_in(
-        netns, [] { return NetlinkSocket::open(0, NetlinkSocket::Wait::block, answer_timeout); });
+    auto socket =
+        run_in(netns, [] { return NetlinkSocket::open(0, NetlinkSocket::Wait::block, answer_timeout); });
     if (!socket) return tl::make_unexpected(socket.error());
     return CounterReader(std::move(*socket));
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// Reads the kernel's own counters of some interfaces, quickly: the less time passes between two of them, and between
-// them and a reading of the BPF maps, the better they can be compared.
+// Reads the kernel's own counters of some interfaces, quickly: the less time passes between two of them, and
+// between them and a reading of the BPF maps, the better they can be compared.
 #pragma once
 
 #include "user/base/netns.h"

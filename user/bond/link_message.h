@@ -39,7 +39,8 @@ struct Link {
 // message is no link message, is cut short, has no name, or when its attributes do not fit in it.
 Result<Link> parse_link_message(std::span<const std::byte> message);
 
-// Counters out of an attribute that holds a struct rtnl_link_stats64 of any kernel's; nullopt when it is too short.
+// Counters out of an attribute that holds a struct rtnl_link_stats64 of any kernel's; nullopt when it is too
+// short.
 std::optional<LinkCounters> parse_counters(std::span<const std::byte> payload);
 
 } // namespace bondtrace

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "user/cli/check_command.h"
 
-#include <memory>
-
-#include <CLI/CLI.hpp>
-#include <nlohmann/json.hpp>
-
 #include "user/bond/netlink_reader.h"
 #include "user/report/check_report.h"
 #include "user/trace/support.h"
 #include "user/trace/tracer.h"
+
+#include <memory>
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
 
 namespace bondtrace {
 namespace {
@@ -46,9 +46,11 @@ ExitStatus run_check(const CheckOptions& options) {
 
 void add_check_command(CLI::App& app, ExitStatus& status) {
     const auto options = std::make_shared<CheckOptions>();
-    CLI::App* command = app.add_subcommand("check", "What this kernel and these privileges allow, in plain words");
+    CLI::App* command =
+        app.add_subcommand("check", "What this kernel and these privileges allow, in plain words");
     add_common_options(*command, options->common);
-    command->add_flag("--json", options->json, "A JSON document instead of text (docs/schema/check.schema.json)");
+    command->add_flag("--json", options->json,
+                      "A JSON document instead of text (docs/schema/check.schema.json)");
     command->footer("Exit status: 0 tracing will work, 3 it cannot (the reason is printed).");
     command->callback([options, &status] { status = run_check(*options); });
 }

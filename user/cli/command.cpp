@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "user/cli/command.h"
 
+#include "user/trace/support.h"
+#include "version.h"
+
 #include <cerrno>
 #include <charconv>
 #include <chrono>
@@ -21,13 +24,12 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
-#include "user/trace/support.h"
-#include "version.h"
-
 namespace bondtrace {
 
 void add_common_options(CLI::App& command, CommonOptions& options) {
-    command.add_option("--netns", options.netns, "The bonds' network namespace: a name of `ip netns`, a PID or a path")
+    command
+        .add_option("--netns", options.netns,
+                    "The bonds' network namespace: a name of `ip netns`, a PID or a path")
         ->type_name("NAME|PID|PATH");
     command.add_flag("-v,--verbose", options.verbose, "Show what libbpf and the verifier say");
 }
@@ -48,7 +50,8 @@ ExitStatus report_error(const Error& error) {
 }
 
 ExitStatus print_out(const std::string& text, ExitStatus status) {
-    if (std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0) return status;
+    if (std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0)
+        return status;
     if (errno == EPIPE) return status; // `| head` has seen enough
     fmt::print(stderr, "bondtrace: writing to standard output: {}\n", errno_text(errno));
     return ExitStatus::cannot_tell;
@@ -57,17 +60,20 @@ ExitStatus print_out(const std::string& text, ExitStatus status) {
 ReportHeader make_header(std::string attachment) {
     const auto now = std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
     return {.version = version,
-            .time = fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::chrono::system_clock::to_time_t(now))),
+            .time =
+                fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::chrono::system_clock::to_time_t(now))),
             .kernel = kernel_release(),
             .attach = std::move(attachment)};
 }
 
 unsigned terminal_width() {
     winsize size{};
-    if (isatty(STDOUT_FILENO) != 0 && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col != 0) return size.ws_col;
+    if (isatty(STDOUT_FILENO) != 0 && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col != 0)
+        return size.ws_col;
     const char* columns = std::getenv("COLUMNS"); // exported on purpose, or shells keep it to themselves
     unsigned width = 0;
-    if (!columns || std::from_chars(columns, columns + std::strlen(columns), width).ec != std::errc{}) return 0;
+    if (!columns || std::from_chars(columns, columns + std::strlen(columns), width).ec != std::errc{})
+        return 0;
     return width;
 }
 
@@ -88,7 +94,9 @@ bool wants_color(ColorChoice choice) {
            !(terminal && std::string_view(terminal) == "dumb");
 }
 
-bool is_utf8() { return std::string_view(nl_langinfo(CODESET)) == "UTF-8"; }
+bool is_utf8() {
+    return std::string_view(nl_langinfo(CODESET)) == "UTF-8";
+}
 
 Result<Fd> open_signals() {
     sigset_t signals;

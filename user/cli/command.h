@@ -46,7 +46,8 @@ bool wants_color(ColorChoice choice);
 // The locale's characters are UTF-8.
 bool is_utf8();
 
-// SIGINT, SIGTERM and SIGHUP as a readable descriptor instead of the end of the process. Block before starting threads.
+// SIGINT, SIGTERM and SIGHUP as a readable descriptor instead of the end of the process. Block before
+// starting threads.
 Result<Fd> open_signals();
 
 } // namespace bondtrace

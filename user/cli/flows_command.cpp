@@ -1,6 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "user/cli/flows_command.h"
 
+#include "user/base/privileges.h"
+#include "user/base/units.h"
+#include "user/flow/filter.h"
+#include "user/flow/sort.h"
+#include "user/report/csv_writer.h"
+#include "user/report/flows_build.h"
+#include "user/report/json_writer.h"
+#include "user/report/losses_text.h"
+#include "user/report/text_writer.h"
+#include "user/trace/observation.h"
+
 #include <algorithm>
 #include <array>
 #include <cerrno>
@@ -16,17 +27,6 @@
 #include <fmt/ranges.h>
 #include <poll.h>
 #include <unistd.h>
-
-#include "user/base/privileges.h"
-#include "user/base/units.h"
-#include "user/flow/filter.h"
-#include "user/flow/sort.h"
-#include "user/report/csv_writer.h"
-#include "user/report/flows_build.h"
-#include "user/report/json_writer.h"
-#include "user/report/losses_text.h"
-#include "user/report/text_writer.h"
-#include "user/trace/observation.h"
 
 namespace bondtrace {
 namespace {
@@ -79,7 +79,8 @@ Result<void> check_names(const Filter& filter, const Observation& observation) {
                             there.empty() ? "" : fmt::format("there are: {}", fmt::join(there, ", ")));
         return {};
     };
-    if (const auto bonds = missing(filter.bond_names(), observation.bond_names(), "bond"); !bonds) return bonds;
+    if (const auto bonds = missing(filter.bond_names(), observation.bond_names(), "bond"); !bonds)
+        return bonds;
     return missing(filter.slave_names(), observation.slave_names(), "slave");
 }
 
@@ -87,7 +88,8 @@ Result<void> check_names(const Filter& filter, const Observation& observation) {
 class Progress {
   public:
     Progress(nanoseconds duration, const std::vector<std::string>& bonds)
-        : shown_(duration > std::chrono::seconds(2) && isatty(STDERR_FILENO) != 0), bonds_(fmt::format("{}", fmt::join(bonds, ", "))) {}
+        : shown_(duration > std::chrono::seconds(2) && isatty(STDERR_FILENO) != 0),
+          bonds_(fmt::format("{}", fmt::join(bonds, ", "))) {}
     ~Progress() {
         if (shown_) fmt::print(stderr, "\r\033[K");
     }
@@ -116,18 +118,19 @@ Result<bool> watch(Observation& observation, const Fd& signals, nanoseconds dura
         progress.show(left);
         const auto wait = std::min<nanoseconds>(left, std::chrono::seconds(1));
         std::array<pollfd, 2> sources{{{signals.get(), POLLIN, 0}, {observation.fd(), POLLIN, 0}}};
-        const int ready =
-            poll(sources.data(), sources.size(),
-                 static_cast<int>(std::chrono::ceil<std::chrono::milliseconds>(wait).count()));
+        const int ready = poll(sources.data(), sources.size(),
+                               static_cast<int>(std::chrono::ceil<std::chrono::milliseconds>(wait).count()));
         if (ready < 0 && errno != EINTR) return fail_errno(errno, "waiting for the end of the window");
         if (ready <= 0) continue;
         if (sources[0].revents != 0) return true;
         if (sources[1].revents != 0)
-            if (const auto followed = observation.follow(); !followed) return tl::make_unexpected(followed.error());
+            if (const auto followed = observation.follow(); !followed)
+                return tl::make_unexpected(followed.error());
     }
 }
 
-// What is needed once everything is attached: BPF map reads, and entering another namespace again to read its state.
+// What is needed once everything is attached: BPF map reads, and entering another namespace again to read its
+// state.
 Result<void> drop_privileges(const NetNs& netns) {
     std::vector<cap_value_t> keep{CAP_BPF, CAP_NET_ADMIN};
     if (!netns.is_current()) keep.push_back(CAP_SYS_ADMIN);
@@ -142,10 +145,11 @@ ExitStatus run_flows(const FlowsOptions& options) {
     const auto signals = open_signals();
     if (!signals) return report_error(signals.error());
 
-    auto observation =
-        Observation::start(*netns, options.bonds, {.max_flows = options.max_flows, .verbose = options.common.verbose});
+    auto observation = Observation::start(
+        *netns, options.bonds, {.max_flows = options.max_flows, .verbose = options.common.verbose});
     if (!observation) return report_error(observation.error());
-    if (const auto named = check_names(request->filter, *observation); !named) return report_error(named.error());
+    if (const auto named = check_names(request->filter, *observation); !named)
+        return report_error(named.error());
     if (const auto dropped = drop_privileges(*netns); !dropped) return report_error(dropped.error());
     if (options.common.verbose)
         fmt::print(stderr, "bondtrace: counting on {}\n", fmt::join(observation->bond_names(), ", "));
@@ -154,15 +158,18 @@ ExitStatus run_flows(const FlowsOptions& options) {
     const auto observed = observation->finish();
     if (!observed) return report_error(observed.error());
 
-    FlowsReport report = build_flows_report(*observed, make_header(observed->attachment), options.common.netns);
+    FlowsReport report =
+        build_flows_report(*observed, make_header(observed->attachment), options.common.netns);
     report.interrupted = *interrupted;
     const Names names = report.names();
-    std::erase_if(report.flows, [&](const Conversation& flow) { return !request->filter.matches(flow, names); });
+    std::erase_if(report.flows,
+                  [&](const Conversation& flow) { return !request->filter.matches(flow, names); });
     report.flows_matching = report.flows.size();
     sort_conversations(report.flows, request->sort, names, options.top);
 
     const ExitStatus status = report.flows_total > 0 ? ExitStatus::fine : ExitStatus::cannot_tell;
-    const TextOptions text{.width = terminal_width(), .ascii = !is_utf8(), .colour = wants_color(options.color)};
+    const TextOptions text{
+        .width = terminal_width(), .ascii = !is_utf8(), .colour = wants_color(options.color)};
     if (options.json) return print_out(flows_json(report), status);
     if (options.csv) {
         fmt::print(stderr, "{}", losses_text(report, text));
@@ -180,21 +187,30 @@ void add_flows_command(CLI::App& app, ExitStatus& status) {
     command->add_option("--for", options->duration, "How long to watch: 10s, 500ms, 2m")
         ->type_name("DURATION")
         ->capture_default_str();
-    command->add_option("--sort", options->sort, "bytes, packets, tx, rx, moves, age, local, remote, port, proto, slave")
+    command
+        ->add_option("--sort", options->sort,
+                     "bytes, packets, tx, rx, moves, age, local, remote, port, proto, slave")
         ->type_name("KEY")
         ->capture_default_str();
-    command->add_option("--top", options->top, "Show only the first N flows")->type_name("N")->check(CLI::PositiveNumber);
-    command->add_option("--filter", options->filter,
-                        "Show only the flows that match, such as 'host 10.0.0.1 and not port 22', "
-                        "'net fd00::/8', 'port 5000-5100', 'proto udp', 'tx slave eth0', 'vlan 100'")
+    command->add_option("--top", options->top, "Show only the first N flows")
+        ->type_name("N")
+        ->check(CLI::PositiveNumber);
+    command
+        ->add_option("--filter", options->filter,
+                     "Show only the flows that match, such as 'host 10.0.0.1 and not port 22', "
+                     "'net fd00::/8', 'port 5000-5100', 'proto udp', 'tx slave eth0', 'vlan 100'")
         ->type_name("EXPR");
-    command->add_option("--max-flows", options->max_flows,
-                        "Size of the flow table: one entry a flow, direction and slave. Totals stay exact when it is full")
+    command
+        ->add_option("--max-flows", options->max_flows,
+                     "Size of the flow table: one entry a flow, direction and slave. Totals stay exact when "
+                     "it is full")
         ->type_name("N")
         ->check(CLI::Range(1U, 16U * 1024 * 1024))
         ->capture_default_str();
-    auto* json = command->add_flag("--json", options->json, "A JSON document (docs/schema/flows.schema.json)");
-    command->add_flag("--csv", options->csv, "One line a flow; what was lost goes to standard error")->excludes(json);
+    auto* json =
+        command->add_flag("--json", options->json, "A JSON document (docs/schema/flows.schema.json)");
+    command->add_flag("--csv", options->csv, "One line a flow; what was lost goes to standard error")
+        ->excludes(json);
     add_color_option(*command, options->color);
     add_common_options(*command, options->common);
     command->footer("Examples:\n"

@@ -103,7 +103,7 @@ class Dissection {
 
     Step ipv4() {
         if (!wire_.has(offset_, ipv4_header)) return Step::cut;
-        const std::size_t length = (wire_.u8(offset_) & 0x0fU) * 4U;
+        const std::size_t length = ipv4_header_length(wire_, offset_);
         if (length < ipv4_header) return Step::malformed;
         transport_ = wire_.u8(offset_ + 9);
         set_addresses(AddressKind::ipv4, offset_ + 12, 4);

@@ -30,10 +30,10 @@ class FlowParser {
     FlowInputs parse() {
         out_.parsed = read_ip();
         if (out_.parsed != Parsed::ok || !era_.icmp) return out_;
-        const auto outer = transport_;
+        const std::uint8_t outer = transport_.value_or(no_icmp);
         if (outer != ipproto::icmp && outer != ipproto::icmpv6) return out_;
         read_icmp();
-        if (!icmp_is_error(*outer, out_.icmp_type)) return out_;
+        if (!icmp_is_error(outer, out_.icmp_type)) return out_;
         offset_ += icmp_header;
         out_.embedded = true;
         if (read_ip() != Parsed::ok) out_.parsed = Parsed::embedded_cut;
@@ -41,6 +41,8 @@ class FlowParser {
     }
 
   private:
+    static constexpr std::uint8_t no_icmp = 255;
+
     Parsed read_ip() {
         if (protocol_ == ethertype::ipv4) {
             if (!wire_.has(offset_, ipv4_header)) return Parsed::cut;
@@ -52,7 +54,7 @@ class FlowParser {
             constexpr std::uint16_t more_fragments_or_offset = 0x3fff;
             if ((wire_.be16(offset_ + 6) & more_fragments_or_offset) == 0) transport_ = wire_.u8(offset_ + 9);
             // The length is not checked: one below 20 makes the ports a part of the header.
-            header_length_ = (wire_.u8(offset_) & 0x0fU) * 4U;
+            header_length_ = ipv4_header_length(wire_, offset_);
             offset_ += header_length_;
         } else if (protocol_ == ethertype::ipv6) {
             if (!wire_.has(offset_, ipv6_header)) return Parsed::cut;
@@ -115,12 +117,12 @@ std::string_view to_text(Parsed parsed) {
     return "?";
 }
 
-Frame make_frame(std::span<const std::uint8_t> bytes, std::optional<std::uint16_t> tci, FrameSource origin) {
+Frame make_frame(std::span<const std::uint8_t> bytes, std::optional<std::uint16_t> tci, FrameSource source) {
     const Wire wire(bytes);
     Frame frame{bytes, tci, 0, ethernet_header};
     if (!wire.has(0, ethernet_header)) return frame;
     frame.protocol = wire.be16(12);
-    if (origin == FrameSource::local) frame.network_offset = offset_behind_tags(wire, frame.protocol);
+    if (source == FrameSource::local) frame.network_offset = offset_behind_tags(wire, frame.protocol);
     return frame;
 }
 

@@ -26,18 +26,20 @@ enum class FrameSource : std::uint8_t {
            // dissector takes what it finds there, the IP header, for a tag
 };
 
-// A packet as bond_xmit_hash() gets it. A packet whose headers are not linear hashes the same.
+// A packet as bond_xmit_hash() gets it. A packet whose headers are not linear hashes the same. The tag of a
+// VLAN device on the bond is metadata, but not for MPLS packets: there the kernel puts it into the frame
+// before the bond sees it (6.1 and 6.12).
 struct Frame {
     std::span<const std::uint8_t>
-        bytes; // from the Ethernet header, without FCS and without a tag that is metadata
+        bytes;                        // from the Ethernet header; without FCS and without the metadata's tag
     std::optional<std::uint16_t> tci; // accelerated VLAN tag (skb->vlan_tci), priority bits included
     std::uint16_t protocol = 0;       // skb->protocol, host order
     std::size_t network_offset = 0;   // skb_network_offset()
 };
 
-// The frame with protocol and network offset as the kernel sets them for frames of that origin.
+// The frame with protocol and network offset as the kernel sets them for frames of that source.
 Frame make_frame(std::span<const std::uint8_t> bytes, std::optional<std::uint16_t> tci = std::nullopt,
-                 FrameSource origin = FrameSource::wire);
+                 FrameSource source = FrameSource::wire);
 
 // The part of the hash that needs no parser.
 struct EthernetInputs {

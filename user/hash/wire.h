@@ -38,6 +38,11 @@ inline constexpr std::size_t ipv4_header = 20;
 inline constexpr std::size_t ipv6_header = 40;
 inline constexpr std::size_t icmp_header = 8;
 
+// The length of the IPv4 header that begins at `offset`, as it states it: 0 to 60.
+inline std::size_t ipv4_header_length(const Wire& wire, std::size_t offset) {
+    return std::size_t{4} * (wire.u8(offset) & 0x0fU);
+}
+
 // Ethertypes (include/uapi/linux/if_ether.h).
 namespace ethertype {
 inline constexpr std::uint16_t ipv4 = 0x0800, arp = 0x0806, batman = 0x4305, teb = 0x6558, rarp = 0x8035,

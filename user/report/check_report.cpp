@@ -10,9 +10,13 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-const char* yes_no(bool value) { return value ? "yes" : "no"; }
+const char* yes_no(bool value) {
+    return value ? "yes" : "no";
+}
 
-std::string line(std::string_view name, std::string_view value) { return fmt::format("{:<22} {}\n", name, value); }
+std::string line(std::string_view name, std::string_view value) {
+    return fmt::format("{:<22} {}\n", name, value);
+}
 
 std::string hook_text(const Support& support, const HookSupport& hook) {
     if (hook.in_btf && (hook.in_symbols || !support.symbols_readable)) return "found";
@@ -26,38 +30,42 @@ std::string hook_text(const Support& support, const HookSupport& hook) {
 std::string check_text(const CheckReport& report) {
     const Support& support = report.support;
     std::string text;
-    text += line("bondtrace", fmt::format("{} (libbpf {}; attachments: {})", report.header.version, report.libbpf,
-                                          fmt::join(report.attachments, ", ")));
+    text += line("bondtrace", fmt::format("{} (libbpf {}; attachments: {})", report.header.version,
+                                          report.libbpf, fmt::join(report.attachments, ", ")));
     text += line("kernel", support.kernel + (support.realtime ? " (PREEMPT_RT)" : ""));
-    text += line("capabilities", support.missing_capabilities.empty()
-                                     ? "all that are needed"
-                                     : fmt::format("missing: {}", fmt::join(support.missing_capabilities, ", ")));
+    text +=
+        line("capabilities", support.missing_capabilities.empty()
+                                 ? "all that are needed"
+                                 : fmt::format("missing: {}", fmt::join(support.missing_capabilities, ", ")));
     text += line("lockdown", support.lockdown.empty() ? "none (or not to be seen: securityfs is not mounted)"
                                                       : support.lockdown);
     text += line("bonding driver", support.bonding_present ? "loaded" : "not loaded");
     text += line("BTF of the kernel", yes_no(support.kernel_btf));
     text += line("BTF of bonding", yes_no(support.bonding_btf));
     for (const HookSupport& hook : support.hooks)
-        text += line("  " + std::string(hook.hook.function), fmt::format("{} ({})", hook_text(support, hook),
-                                                                          hook.hook.purpose));
+        text += line("  " + std::string(hook.hook.function),
+                     fmt::format("{} ({})", hook_text(support, hook), hook.hook.purpose));
     if (report.bonds_error)
         text += line("bonds here", fmt::format("cannot be read: {}", report.bonds_error->what));
     else if (report.bonds.empty())
         text += line("bonds here", "none");
     else
         for (const Bond& bond : report.bonds)
-            text += line("bonds here", fmt::format("{}: {}, {} slaves", bond.name, to_text(bond.mode),
-                                                   bond.slaves.size()));
+            text += line("bonds here",
+                         fmt::format("{}: {}, {} slaves", bond.name, to_text(bond.mode), bond.slaves.size()));
     text += '\n';
     if (report.obstacle) {
         text += fmt::format("Tracing cannot work here: {}.\n", report.obstacle->what);
-        if (!report.obstacle->advice.empty()) text += fmt::format("What to do: {}.\n", report.obstacle->advice);
+        if (!report.obstacle->advice.empty())
+            text += fmt::format("What to do: {}.\n", report.obstacle->advice);
         return text;
     }
     text += fmt::format("Tracing will attach by {}. ", report.header.attach);
-    text += "It sees every packet that the bond sends through a slave or receives from one.\n"
-            "It does not see what does not pass the bonding driver: XDP redirects, RDMA, flows offloaded to hardware,\n"
-            "frames sent on a slave directly, ARP monitor probes, VLAN devices that stand on a slave itself.\n";
+    text +=
+        "It sees every packet that the bond sends through a slave or receives from one.\n"
+        "It does not see what does not pass the bonding driver: XDP redirects, RDMA, flows offloaded to "
+        "hardware,\n"
+        "frames sent on a slave directly, ARP monitor probes, VLAN devices that stand on a slave itself.\n";
     return text;
 }
 

@@ -2,14 +2,14 @@
 // What `bondtrace check` found out, and its two formats.
 #pragma once
 
-#include <optional>
-#include <string>
-#include <vector>
-
 #include "user/base/result.h"
 #include "user/bond/model.h"
 #include "user/report/flows_report.h"
 #include "user/trace/support.h"
+
+#include <optional>
+#include <string>
+#include <vector>
 
 namespace bondtrace {
 

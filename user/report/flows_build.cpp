@@ -28,7 +28,8 @@ std::string state_of(const ObservedSlave& slave) {
 SlaveReport report_slave(const Bond& bond, const ObservedSlave& observed) {
     const bt_slave_totals& totals = observed.totals;
     SlaveReport report;
-    report.name = observed.slave.name.empty() ? "if" + std::to_string(observed.slave.ifindex) : observed.slave.name;
+    report.name =
+        observed.slave.name.empty() ? "if" + std::to_string(observed.slave.ifindex) : observed.slave.name;
     report.ifindex = observed.slave.ifindex;
     if (!observed.gone) report.index = usable_index(bond, observed.slave.ifindex);
     report.state = state_of(observed);

@@ -7,9 +7,9 @@
 
 namespace bondtrace {
 
-// The position of a slave among those that the driver's hash chooses from, as far as the state shown to user space tells
-// (bond_update_slave_arr() in drivers/net/bonding/bond_main.c): up, with carrier, active, and in 802.3ad a member of the
-// active aggregator, counted in enslave order. nullopt: it is not among them.
+// The position of a slave among those that the driver's hash chooses from, as far as the state shown to user
+// space tells (bond_update_slave_arr() in drivers/net/bonding/bond_main.c): up, with carrier, active, and in
+// 802.3ad a member of the active aggregator, counted in enslave order. nullopt: it is not among them.
 std::optional<unsigned> usable_index(const Bond& bond, int slave_ifindex);
 
 // True when the mode chooses slaves by the hash policy at all.

@@ -34,19 +34,22 @@ void operator+=(LinkCounters& sum, const LinkCounters& part) {
 }
 
 // Frames counted from one reading to the next, of the interfaces that are in both.
-std::uint64_t frames_between(const std::map<int, LinkCounters>& earlier, const std::map<int, LinkCounters>& later) {
+std::uint64_t frames_between(const std::map<int, LinkCounters>& earlier,
+                             const std::map<int, LinkCounters>& later) {
     std::uint64_t frames = 0;
     for (const auto& [ifindex, counters] : later) {
         const auto before = earlier.find(ifindex);
         if (before == earlier.end()) continue;
-        frames += counters.rx_packets - before->second.rx_packets + counters.tx_packets - before->second.tx_packets;
+        frames +=
+            counters.rx_packets - before->second.rx_packets + counters.tx_packets - before->second.tx_packets;
     }
     return frames;
 }
 
 } // namespace
 
-Result<Observation> Observation::start(const NetNs& netns, const std::vector<std::string>& names, TraceConfig config) {
+Result<Observation> Observation::start(const NetNs& netns, const std::vector<std::string>& names,
+                                       TraceConfig config) {
     // The monitor first: what changes after the state was read is then not missed.
     auto monitor = LinkMonitor::open(netns);
     if (!monitor) return tl::make_unexpected(monitor.error());
@@ -60,12 +63,13 @@ Result<Observation> Observation::start(const NetNs& netns, const std::vector<std
     auto tracer = Tracer::attach(config);
     if (!tracer) return tl::make_unexpected(tracer.error());
 
-    Observation observation(netns, std::move(*reader), std::move(*monitor), std::move(*counters), std::move(*tracer));
+    Observation observation(netns, std::move(*reader), std::move(*monitor), std::move(*counters),
+                            std::move(*tracer));
     observation.max_flows_ = config.max_flows;
     for (Bond& bond : *bonds) {
         Watched watched{std::move(bond), {}};
         for (const Slave& slave : watched.bond.slaves)
-            watched.members.push_back({slave});
+            watched.members.push_back({.slave = slave});
         observation.watched_.push_back(std::move(watched));
     }
     if (const auto opened = observation.open_window(); !opened) return tl::make_unexpected(opened.error());
@@ -91,8 +95,9 @@ Result<void> Observation::begin_counting() {
     return {};
 }
 
-// The counters are read before and after counting begins. Where no frame was counted in between, both begin at the same
-// instant; on a bond that is never silent the second reading is the beginning, and the difference is owned up to.
+// The counters are read before and after counting begins. Where no frame was counted in between, both begin
+// at the same instant; on a bond that is never silent the second reading is the beginning, and the difference
+// is owned up to.
 Result<void> Observation::open_window() {
     for (int opening = 1;; ++opening) {
         const auto before = read_counters();
@@ -122,8 +127,9 @@ void Observation::leave(Member& member, const LinkCounters& now) {
 }
 
 void Observation::join(Watched& watched, const LinkEvent& event) {
-    const auto known = std::find_if(watched.members.begin(), watched.members.end(),
-                                    [&](const Member& member) { return member.slave.ifindex == event.ifindex; });
+    const auto known =
+        std::find_if(watched.members.begin(), watched.members.end(),
+                     [&](const Member& member) { return member.slave.ifindex == event.ifindex; });
     Member& member = known != watched.members.end() ? *known : watched.members.emplace_back();
     member.slave.ifindex = event.ifindex;
     member.slave.name = event.name;
@@ -140,7 +146,8 @@ void Observation::apply(const LinkEvent& event) {
             member.slave.name = event.name;
             if (!member.present) continue;
             known = true;
-            if (event.deleted || event.master != watched.bond.ifindex) leave(member, event.counters.value_or(member.base));
+            if (event.deleted || event.master != watched.bond.ifindex)
+                leave(member, event.counters.value_or(member.base));
         }
         if (!known && !event.deleted && event.master == watched.bond.ifindex) join(watched, event);
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// Watches bonds for a while: opens a window in which BPF programs and kernel counters count the same, follows what
-// happens to the slaves meanwhile, and closes it.
+// Watches bonds for a while: opens a window in which BPF programs and kernel counters count the same, follows
+// what happens to the slaves meanwhile, and closes it.
 #pragma once
 
 #include "user/base/netns.h"
@@ -21,7 +21,8 @@ namespace bondtrace {
 class Observation {
   public:
     // Finds the bonds (all when `names` is empty), attaches and starts counting.
-    static Result<Observation> start(const NetNs& netns, const std::vector<std::string>& names, TraceConfig config);
+    static Result<Observation> start(const NetNs& netns, const std::vector<std::string>& names,
+                                     TraceConfig config);
 
     // Readable when links have changed; call follow() then.
     [[nodiscard]] int fd() const { return monitor_.fd(); }
@@ -40,8 +41,8 @@ class Observation {
     struct Member {
         Slave slave;
         bool present = true;
-        LinkCounters base;    // at the beginning of this stretch
-        LinkCounters counted; // of the stretches before
+        LinkCounters base{};    // at the beginning of this stretch
+        LinkCounters counted{}; // of the stretches before
     };
     struct Watched {
         Bond bond;

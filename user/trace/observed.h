@@ -14,9 +14,9 @@ namespace bondtrace {
 
 // A slave that belonged to the bond during the window, or a part of it.
 struct ObservedSlave {
-    Slave slave;             // as it was last
-    bool gone = false;       // it is no slave of this bond any more
-    LinkCounters counters;   // the kernel's own, of the time it was one
+    Slave slave;              // as it was last
+    bool gone = false;        // it is no slave of this bond any more
+    LinkCounters counters;    // the kernel's own, of the time it was one
     bt_slave_totals totals{}; // what the hooks saw
 };
 
@@ -33,8 +33,8 @@ struct Observed {
     std::vector<FlowEntry> flows; // FlowEntry::bond is an index into bonds
     bt_stats stats{};
     std::uint64_t recursion_misses = 0;
-    // Frames that the kernel counted while the window was opened or closed. Counters and hooks cannot be read at the
-    // same instant: this is how far they may disagree for that reason alone.
+    // Frames that the kernel counted while the window was opened or closed. Counters and hooks cannot be read
+    // at the same instant: this is how far they may disagree for that reason alone.
     std::uint64_t reading_skew = 0;
 };
 

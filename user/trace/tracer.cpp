@@ -40,9 +40,9 @@ int libbpf_print(libbpf_print_level level, const char* format, va_list arguments
 }
 
 struct SkeletonDestroy {
-    void operator()(::bondtrace* skeleton) const { bondtrace__destroy(skeleton); }
+    void operator()(bondtrace_bpf* skeleton) const { bondtrace_bpf__destroy(skeleton); }
 };
-using Skeleton = std::unique_ptr<::bondtrace, SkeletonDestroy>;
+using Skeleton = std::unique_ptr<bondtrace_bpf, SkeletonDestroy>;
 
 tl::unexpected<Error> bpf_failure(int error, std::string_view what) {
     while (!last_libbpf_warning.empty() && last_libbpf_warning.back() == '\n')
@@ -94,7 +94,8 @@ template<typename T> Result<T> read_per_cpu(const bpf_map* map, std::uint32_t in
     return sum;
 }
 
-// Map bt_bonds in this process's memory: single members can be written while the programs add slaves beside them.
+// Map bt_bonds in this process's memory: single members can be written while the programs add slaves beside
+// them.
 class BondsMemory {
   public:
     static Result<BondsMemory> map(int fd, std::size_t places) {
@@ -134,7 +135,7 @@ struct Tracer::State {
     std::uint32_t bond_places = 0;
     BondsMemory memory;
     struct Counted {
-        std::uint32_t place = 0; // in map bt_bonds
+        std::uint32_t place = 0;                                  // in map bt_bonds
         std::array<std::uint32_t, BT_MAX_SLAVES> slave_ifindex{}; // as last read
     };
     std::vector<Counted> bonds;
@@ -178,9 +179,9 @@ Result<Tracer> Tracer::attach(const TraceConfig& config) {
     if (cpus <= 0) return fail_errno(-cpus, "asking for the number of possible CPUs");
     state->possible_cpus = static_cast<std::size_t>(cpus);
 
-    state->skeleton.reset(bondtrace__open());
+    state->skeleton.reset(bondtrace_bpf__open());
     if (!state->skeleton) return bpf_failure(errno, "opening the BPF programs");
-    ::bondtrace& skeleton = *state->skeleton;
+    bondtrace_bpf& skeleton = *state->skeleton;
     for (const HookSupport& hook : support->hooks) {
         if (hook.in_btf) continue;
         bpf_program* program = nullptr;
@@ -193,9 +194,10 @@ Result<Tracer> Tracer::attach(const TraceConfig& config) {
     state->bond_places = std::bit_ceil(std::max<std::uint32_t>(config.max_bonds * 8, 16));
     skeleton.rodata->bt_bond_places = state->bond_places;
     timespec tick{};
-    if (clock_getres(CLOCK_MONOTONIC_COARSE, &tick) != 0) return fail_errno(errno, "asking for the clock's resolution");
-    skeleton.rodata->bt_tick_ns = static_cast<std::uint64_t>(tick.tv_sec) * 1'000'000'000 +
-                                  static_cast<std::uint64_t>(tick.tv_nsec);
+    if (clock_getres(CLOCK_MONOTONIC_COARSE, &tick) != 0)
+        return fail_errno(errno, "asking for the clock's resolution");
+    skeleton.rodata->bt_tick_ns =
+        static_cast<std::uint64_t>(tick.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(tick.tv_nsec);
     const std::array sizes{
         std::pair{skeleton.maps.bt_bonds, state->bond_places},
         std::pair{skeleton.maps.bt_flows, config.max_flows},
@@ -204,12 +206,12 @@ Result<Tracer> Tracer::attach(const TraceConfig& config) {
     for (const auto& [map, size] : sizes)
         if (const int error = bpf_map__set_max_entries(map, size); error != 0)
             return bpf_failure(-error, fmt::format("sizing map {}", bpf_map__name(map)));
-    if (const int error = bondtrace__load(&skeleton); error != 0)
+    if (const int error = bondtrace_bpf__load(&skeleton); error != 0)
         return bpf_failure(-error, "loading the BPF programs");
     auto memory = BondsMemory::map(bpf_map__fd(skeleton.maps.bt_bonds), state->bond_places);
     if (!memory) return tl::make_unexpected(memory.error());
     state->memory = std::move(*memory);
-    if (const int error = bondtrace__attach(&skeleton); error != 0)
+    if (const int error = bondtrace_bpf__attach(&skeleton); error != 0)
         return bpf_failure(-error, "attaching the BPF programs");
     return Tracer(std::move(state));
 }
@@ -233,7 +235,8 @@ Result<void> Tracer::count_bond(bt_device device, std::span<const int> slave_ifi
         state.counting = true;
         return {};
     }
-    return fail(ErrorKind::unavailable, "there is no room for one more bond in map bt_bonds", "name fewer bonds");
+    return fail(ErrorKind::unavailable, "there is no room for one more bond in map bt_bonds",
+                "name fewer bonds");
 }
 
 Result<void> Tracer::stop() {
@@ -270,7 +273,7 @@ Result<void> Tracer::reset() {
 
 Result<std::uint64_t> Tracer::State::recursion_misses() const {
     std::uint64_t misses = 0;
-    const bpf_program* program = nullptr;
+    bpf_program* program = nullptr;
     bpf_object__for_each_program(program, skeleton->obj) {
         const int fd = bpf_program__fd(program);
         if (fd < 0) continue; // not loaded: this driver has no such function

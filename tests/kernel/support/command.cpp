@@ -66,6 +66,13 @@ int reap(pid_t pid, Clock::time_point deadline, bool& timed_out) {
     }
 }
 
+// True when `pid` has ended; it is not reaped yet.
+bool has_ended(pid_t pid) {
+    siginfo_t info{};
+    return ::waitid(P_PID, static_cast<id_t>(pid), &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+           info.si_pid == pid;
+}
+
 struct Pipe {
     Fd read_end, write_end;
     std::string* text;
@@ -110,13 +117,15 @@ Output capture(const std::vector<std::string>& argv, std::chrono::milliseconds t
     for (Pipe& pipe : pipes)
         pipe.write_end.reset();
     while (pipes[0].read_end.valid() || pipes[1].read_end.valid()) {
-        const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now());
-        if (left.count() <= 0) break;
+        if (Clock::now() >= deadline) break;
+        // What the program started may hold the pipes for ever; all it wrote itself is in them when it has
+        // ended.
+        const bool ended = has_ended(pid);
         std::array<pollfd, 2> waiting{pollfd{pipes[0].read_end.get(), POLLIN, 0},
                                       pollfd{pipes[1].read_end.get(), POLLIN, 0}};
         // A closed one is -1, which poll() passes over.
-        if (::poll(waiting.data(), waiting.size(), static_cast<int>(left.count())) < 0 && errno != EINTR)
-            break;
+        const int ready = ::poll(waiting.data(), waiting.size(), ended ? 0 : 20);
+        if ((ready < 0 && errno != EINTR) || (ready == 0 && ended)) break;
         for (std::size_t i = 0; i < pipes.size(); ++i)
             if (waiting[i].revents != 0) drain(pipes[i]);
     }
@@ -134,9 +143,17 @@ testing::AssertionResult run(const std::vector<std::string>& argv, std::chrono::
                           output.timed_out ? ", time over" : "", output.out, output.err);
 }
 
-Background::Background(const std::vector<std::string>& argv) {
+Background::Background(const std::vector<std::string>& argv, const std::string& out, const std::string& err) {
     if (argv.empty()) return;
-    if (const int error = spawn(argv, -1, -1, pid_)) {
+    const auto create = [](const std::string& path) {
+        return Fd(path.empty() ? -1 : ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
+    };
+    const Fd out_file = create(out), err_file = create(err);
+    if ((!out.empty() && !out_file.valid()) || (!err.empty() && !err_file.valid())) {
+        ADD_FAILURE() << "creating " << out << " and " << err << ": " << errno_text(errno);
+        return;
+    }
+    if (const int error = spawn(argv, out_file.get(), err_file.get(), pid_)) {
         pid_ = 0;
         ADD_FAILURE() << "starting " << argv[0] << ": " << errno_text(error);
     }

@@ -14,7 +14,7 @@
 
 namespace bondtrace::test {
 
-inline constexpr std::chrono::seconds usual_timeout{30};
+inline constexpr std::chrono::seconds usual_timeout{60};
 
 struct Output {
     int status = -1; // exit status; 128 + signal when one ended it; -1 when it could not be started
@@ -35,8 +35,10 @@ testing::AssertionResult run(const std::vector<std::string>& argv,
 // life.
 class Background {
   public:
-    // Starts argv[0]; its standard input is empty, its output the test's own.
-    explicit Background(const std::vector<std::string>& argv);
+    // Starts argv[0]; its standard input is empty, its output the test's own, or goes to the files `out` and
+    // `err`.
+    explicit Background(const std::vector<std::string>& argv, const std::string& out = {},
+                        const std::string& err = {});
     Background(const Background&) = delete;
     Background& operator=(const Background&) = delete;
     ~Background();

@@ -8,6 +8,10 @@
 namespace bondtrace::test {
 namespace {
 
+// Building it and waiting for LACP takes ten seconds on an emulated machine, several times that on a busy
+// one.
+constexpr std::chrono::seconds up_timeout{150};
+
 std::vector<std::string> lab(const std::string& arguments) {
     std::vector<std::string> argv = {BONDTRACE_SOURCE_DIR "/tools/lab/lab"};
     for (std::string& word : words(arguments))

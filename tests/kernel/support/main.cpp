@@ -3,6 +3,7 @@
 #include "tests/kernel/support/command.h"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 namespace {
@@ -10,6 +11,9 @@ namespace {
 class Machine : public testing::Environment {
   public:
     void SetUp() override {
+        // A thousand flows are a thousand sockets.
+        const rlimit files{65536, 65536};
+        ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &files), 0) << "cannot raise the limit of open files";
         ASSERT_EQ(::geteuid(), 0U) << "the kernel tests need root: tools/vm/run -- build/tests/kernel_tests";
         ASSERT_TRUE(bondtrace::test::run({"modprobe", "bonding", "max_bonds=0"}))
             << "the kernel tests need the bonding driver: tools/vm/run -- build/tests/kernel_tests";

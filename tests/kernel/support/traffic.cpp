@@ -77,7 +77,8 @@ Result<Fd> bound_socket(const End& end, int type, std::uint16_t port) {
 Result<void> wait_for(int fd, short events, Clock::time_point deadline, const char* what) {
     for (;;) {
         const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now());
-        if (left.count() <= 0) return fail(ErrorKind::unavailable, fmt::format("{}: not within {} s", what, patience.count()));
+        if (left.count() <= 0)
+            return fail(ErrorKind::unavailable, fmt::format("{}: not within {} s", what, patience.count()));
         pollfd poll_fd{fd, events, 0};
         const int ready = poll(&poll_fd, 1, static_cast<int>(left.count()));
         if (ready < 0 && errno != EINTR) return fail_errno(errno, what);
@@ -131,7 +132,8 @@ Result<void> send_udp(const End& from, const End& to, const std::vector<UdpFlow>
             std::memcpy(payload.data(), &number, sizeof(number));
             if (flows[i].payload < sizeof(number))
                 return fail(ErrorKind::usage, "a datagram here has a payload of at least four bytes");
-            const auto done = send_datagram(senders[i].socket.get(), payload, flows[i].payload, senders[i].to, deadline);
+            const auto done =
+                send_datagram(senders[i].socket.get(), payload, flows[i].payload, senders[i].to, deadline);
             if (!done) return done;
             missing.insert(number);
         }
@@ -149,8 +151,9 @@ Result<void> send_udp(const End& from, const End& to, const std::vector<UdpFlow>
         while (!expected.empty()) {
             const auto ready = wait_for(receiver.get(), POLLIN, deadline, "waiting for datagrams to arrive");
             if (!ready)
-                return fail(ErrorKind::unavailable, fmt::format("{}; {} are missing at {} port {}", ready.error().what,
-                                                                expected.size(), to.address, port));
+                return fail(ErrorKind::unavailable,
+                            fmt::format("{}; {} are missing at {} port {}", ready.error().what,
+                                        expected.size(), to.address, port));
             const ssize_t size = recv(receiver.get(), buffer.data(), buffer.size(), 0);
             if (size < static_cast<ssize_t>(sizeof(std::uint32_t))) continue;
             std::uint32_t arrived = 0;
@@ -183,7 +186,8 @@ Result<void> transfer_tcp(const End& from, const End& to, std::uint16_t source_p
     std::size_t sent = 0, received = 0;
     while (received < bytes) {
         if (sent < bytes) {
-            const ssize_t size = send(client->get(), chunk.data(), std::min(chunk.size(), bytes - sent), MSG_NOSIGNAL);
+            const ssize_t size =
+                send(client->get(), chunk.data(), std::min(chunk.size(), bytes - sent), MSG_NOSIGNAL);
             if (size > 0) sent += static_cast<std::size_t>(size);
             if (size < 0 && errno != EAGAIN) return fail_errno(errno, "sending by TCP");
         }
@@ -192,9 +196,11 @@ Result<void> transfer_tcp(const End& from, const End& to, std::uint16_t source_p
         if (size < 0 && errno != EAGAIN) return fail_errno(errno, "receiving by TCP");
         if (size == 0) return fail(ErrorKind::unavailable, "the connection ended early");
         if (size < 0) // nothing to do in either direction: until one of them moves
-            if (const auto ready = wait_for(server.get(), POLLIN, deadline, "receiving by TCP"); !ready) return ready;
+            if (const auto ready = wait_for(server.get(), POLLIN, deadline, "receiving by TCP"); !ready)
+                return ready;
     }
-    // Orderly, and the side that waits for stragglers (TIME_WAIT) is ours: nothing is in flight when this returns.
+    // Orderly, and the side that waits for stragglers (TIME_WAIT) is ours: nothing is in flight when this
+    // returns.
     shutdown(client->get(), SHUT_WR);
     if (const auto ready = wait_for(server.get(), POLLIN, deadline, "closing"); !ready) return ready;
     shutdown(server.get(), SHUT_WR);
@@ -204,7 +210,8 @@ Result<void> transfer_tcp(const End& from, const End& to, std::uint16_t source_p
 
 Result<Tap> Tap::open(const NetNs& netns, const std::string& interface) {
     return run_in(netns, [&]() -> Result<Tap> {
-        Fd socket(::socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)); // 0: nothing until it is bound
+        Fd socket(
+            ::socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)); // 0: nothing until it is bound
         if (!socket.valid()) return fail_errno(errno, "opening a packet socket");
         const int room = 64 * 1024 * 1024;
         if (setsockopt(socket.get(), SOL_SOCKET, SO_RCVBUFFORCE, &room, sizeof(room)) != 0)
@@ -213,7 +220,8 @@ Result<Tap> Tap::open(const NetNs& netns, const std::string& interface) {
         where.sll_family = AF_PACKET;
         where.sll_protocol = htons(ETH_P_ALL);
         where.sll_ifindex = static_cast<int>(if_nametoindex(interface.c_str()));
-        if (where.sll_ifindex == 0) return fail_errno(errno, fmt::format("looking up interface {}", interface));
+        if (where.sll_ifindex == 0)
+            return fail_errno(errno, fmt::format("looking up interface {}", interface));
         if (bind(socket.get(), reinterpret_cast<const sockaddr*>(&where), sizeof(where)) != 0)
             return fail_errno(errno, fmt::format("binding a packet socket to {}", interface));
         return Tap(std::move(socket));
@@ -243,7 +251,8 @@ Result<std::map<std::uint16_t, Tap::Seen>> Tap::udp_by_source_port() {
     if (getsockopt(socket_.get(), SOL_PACKET, PACKET_STATISTICS, &stats, &stats_size) != 0)
         return fail_errno(errno, "asking a packet socket for its losses");
     if (stats.tp_drops != 0)
-        return fail(ErrorKind::unavailable, fmt::format("the packet socket dropped {} frames", stats.tp_drops));
+        return fail(ErrorKind::unavailable,
+                    fmt::format("the packet socket dropped {} frames", stats.tp_drops));
     return seen;
 }
 

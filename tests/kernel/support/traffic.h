@@ -26,12 +26,13 @@ struct UdpFlow {
     std::size_t payload = 100; // bytes each; beyond the MTU the packets are sent in fragments
 };
 
-// Sends the flows one packet at a time in turn, to sockets that are bound at the other end (so that nothing comes back),
-// and waits until all that were sent have arrived at least once (broadcast bonds deliver several copies).
+// Sends the flows one packet at a time in turn, to sockets that are bound at the other end (so that nothing
+// comes back), and waits until all that were sent have arrived at least once (broadcast bonds deliver several
+// copies).
 Result<void> send_udp(const End& from, const End& to, const std::vector<UdpFlow>& flows);
 
-// Transfers `bytes` over one TCP connection from `source_port` (0: any) to `port`, and closes it from both sides; returns
-// when the receiver has them all.
+// Transfers `bytes` over one TCP connection from `source_port` (0: any) to `port`, and closes it from both
+// sides; returns when the receiver has them all.
 Result<void> transfer_tcp(const End& from, const End& to, std::uint16_t source_port, std::uint16_t port,
                           std::size_t bytes);
 
@@ -43,8 +44,8 @@ class Tap {
     struct Seen {
         std::uint64_t packets = 0, bytes = 0; // frames without FCS
     };
-    // Incoming IPv4 UDP frames without VLAN tag by source port, of all that were captured so far. An error when the
-    // socket had to drop some.
+    // Incoming IPv4 UDP frames without VLAN tag by source port, of all that were captured so far. An error
+    // when the socket had to drop some.
     Result<std::map<std::uint16_t, Seen>> udp_by_source_port();
 
   private:

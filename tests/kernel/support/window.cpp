@@ -27,7 +27,9 @@ Sum in_unit(const bt_count& count, Unit unit) {
     return {count.packets + count.added_packets, count.bytes + count.added_bytes};
 }
 
-Sum operator+(const Sum& a, const Sum& b) { return {a.packets + b.packets, a.bytes + b.bytes}; }
+Sum operator+(const Sum& a, const Sum& b) {
+    return {a.packets + b.packets, a.bytes + b.bytes};
+}
 
 Sum sum_of_flows(const Observed& observed, std::size_t bond, int slave_ifindex, bool received, Unit unit) {
     Sum sum;
@@ -40,9 +42,12 @@ Sum sum_of_flows(const Observed& observed, std::size_t bond, int slave_ifindex, 
 
 } // namespace
 
-LabEnds LabEnds::open() { return {must_open("bt-a"), must_open("bt-b")}; }
+LabEnds LabEnds::open() {
+    return {must_open("bt-a"), must_open("bt-b")};
+}
 
-Result<Observed> observe(const NetNs& netns, const std::function<Result<void>()>& traffic, TraceConfig config) {
+Result<Observed> observe(const NetNs& netns, const std::function<Result<void>()>& traffic,
+                         TraceConfig config) {
     constexpr int max_windows = 5;
     for (int window = 1;; ++window) {
         auto observation = Observation::start(netns, {"bond0"}, config);

@@ -25,15 +25,17 @@ struct LabEnds {
     [[nodiscard]] End vlan_b() const { return {b, "10.78.0.2"}; }
 };
 
-// Observes bond0 of `netns` while `traffic` runs. Should frames (LACPDUs come at any time) fall into the opening or the
-// closing of the window, where counters and hooks cannot be compared exactly, it is done over, a few times.
-Result<Observed> observe(const NetNs& netns, const std::function<Result<void>()>& traffic, TraceConfig config = {});
+// Observes bond0 of `netns` while `traffic` runs. Should frames (LACPDUs come at any time) fall into the
+// opening or the closing of the window, where counters and hooks cannot be compared exactly, it is done over,
+// a few times.
+Result<Observed> observe(const NetNs& netns, const std::function<Result<void>()>& traffic,
+                         TraceConfig config = {});
 
 // What a slave's packet and byte counters count; see facts on veth with and without segmentation offload.
 enum class Unit { skb, wire };
 
-// For each slave and direction: the flows and what found no room in the table add up to the slave's total, and the
-// total and the control frames to the kernel's counter, to the packet and to the byte.
+// For each slave and direction: the flows and what found no room in the table add up to the slave's total,
+// and the total and the control frames to the kernel's counter, to the packet and to the byte.
 void expect_conservation(const Observed& observed, Unit tx, Unit rx);
 
 const ObservedSlave& slave_named(const Observed& observed, const std::string& name);
