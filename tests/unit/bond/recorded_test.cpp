@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 // Messages of real kernels (tests/fixtures/netlink), read as iproute2 read them.
 #include "user/bond/bond_table.h"
+#include "user/bond/dump_parser.h"
 #include "user/bond/link_message.h"
-#include "user/bond/proc_text.h"
 
 #include <algorithm>
 #include <charconv>
@@ -135,7 +135,10 @@ TEST_P(RecordedDump, SlavesComeInTheOrderTheyJoined) {
         ASSERT_TRUE(link) << link.error().what;
         snapshot.links.push_back(std::move(*link));
     }
-    snapshot.proc["bond0"] = parse_proc_slaves(recording.proc);
+    const auto dump = parse_dump(recording.proc, {.source = "bond0", .name = "bond0"});
+    ASSERT_TRUE(dump) << dump.error().what;
+    ASSERT_EQ(dump->bonds.size(), 1U);
+    snapshot.proc["bond0"] = dump->bonds.front();
     EXPECT_TRUE(is_consistent(snapshot));
     const auto bonds = assemble_bonds(snapshot);
     ASSERT_TRUE(bonds) << bonds.error().what;
