@@ -2,12 +2,18 @@
 #include "user/audit/audit.h"
 
 #include "user/audit/hash_findings.h"
+#include "user/audit/lacp_findings.h"
+#include "user/audit/mode_findings.h"
 #include "user/audit/slave_findings.h"
+#include "user/audit/state_findings.h"
+#include "user/audit/state_window.h"
 #include "user/audit/switch_findings.h"
 #include "user/audit/trace_findings.h"
 #include "user/base/text.h"
 
 #include <algorithm>
+#include <map>
+#include <optional>
 #include <string_view>
 
 #include <fmt/format.h>
@@ -17,6 +23,50 @@ namespace {
 
 void append(std::vector<Finding>& to, std::vector<Finding> from) {
     std::move(from.begin(), from.end(), std::back_inserter(to));
+}
+
+// What the trace tells about frames on inactive slaves, beside or in place of the counters.
+void add_traced(StateWindow& window, const BondView& view) {
+    window.seconds = view.traffic->seconds;
+    std::map<int, std::uint64_t> unicast;
+    for (const Conversation* flow : view.flows)
+        for (const SlaveUse& use : flow->rx) {
+            constexpr std::uint8_t group = 0x01; // in the first byte of a MAC address: multicast or broadcast
+            const bool group_address = (use.origin.local_mac[0] & group) != 0;
+            if (use.inactive && !group_address && view.state->mac == use.origin.local_mac)
+                unicast[use.slave_ifindex] += use.counts.wire_packets;
+        }
+    for (const SlaveReport& slave : view.report->slaves) {
+        auto change = std::find_if(window.slaves.begin(), window.slaves.end(),
+                                   [&](const SlaveChange& c) { return c.slave == slave.name; });
+        if (change == window.slaves.end()) {
+            change = window.slaves.insert(change, SlaveChange{});
+            change->slave = slave.name;
+            change->rx_packets = slave.rx.traced.wire_packets;
+            change->rx_inactive = slave.rx.inactive.wire_packets;
+        }
+        change->rx_inactive_unicast = unicast[slave.ifindex];
+    }
+}
+
+std::optional<StateWindow> window_of(const AuditInput& input, const BondView& view) {
+    std::optional<StateWindow> window;
+    const double seconds = input.traffic ? input.traffic->seconds : 0;
+    for (const Bond& before : input.before)
+        if (before.ifindex == view.state->ifindex) window = compare(before, *view.state, seconds);
+    if (view.report) {
+        if (!window) window.emplace();
+        add_traced(*window, view);
+    }
+    return window;
+}
+
+void audit_state(const AuditInput& input, const BondView& view, std::vector<Finding>& findings) {
+    const std::optional<StateWindow> window = window_of(input, view);
+    const StateWindow* const changes = window ? &*window : nullptr;
+    append(findings, state_findings(*view.state, changes));
+    append(findings, lacp_findings(*view.state, changes));
+    append(findings, mode_findings(*view.state, changes));
 }
 
 BondAudit audit_traffic(const BondView& view, std::vector<Finding>& findings) {
@@ -136,8 +186,10 @@ std::string line_of(const AuditResult& result) {
 AuditResult audit(const AuditInput& input, std::vector<Finding> others) {
     AuditResult result;
     result.findings = std::move(others);
-    for (const BondView& view : bond_views(input))
+    for (const BondView& view : bond_views(input)) {
+        audit_state(input, view, result.findings);
         result.bonds.push_back(audit_traffic(view, result.findings));
+    }
     if (input.traffic) append(result.findings, attach_findings(*input.traffic));
     std::stable_sort(result.findings.begin(), result.findings.end(),
                      [](const Finding& a, const Finding& b) { return a.severity > b.severity; });

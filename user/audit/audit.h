@@ -27,9 +27,9 @@ struct AuditResult {
     std::string line;
 };
 
-// All findings about traffic and tracing, together with `others`: those of the bonds' state. The status is
-// that of the most severe finding; with none above info it is "cannot tell" when there is no bond, or when
-// traffic was watched and neither direction of some balancing bond could be judged.
+// All findings about bonds, traffic and tracing, together with `others`, such as bonds that are missing. The
+// status is that of the most severe finding; with none above info it is "cannot tell" when there is no bond,
+// or when traffic was watched and neither direction of some balancing bond could be judged.
 AuditResult audit(const AuditInput& input, std::vector<Finding> others);
 
 } // namespace bondtrace

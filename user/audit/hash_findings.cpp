@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "user/audit/hash_findings.h"
 
+#include "user/audit/advice.h"
 #include "user/audit/fields.h"
-#include "user/audit/fixes.h"
 #include "user/audit/patterns.h"
 #include "user/base/units.h"
 #include "user/hash/policy.h"
@@ -68,6 +68,10 @@ class HashAudit {
     }
     [[nodiscard]] bool by_ports() const { return uses_ports(policy_); }
 
+    [[nodiscard]] std::vector<Fix> policy_fixes(HashPolicy wanted) const {
+        return host_fixes(*view_.state, BondOption::hash_policy, to_text(wanted));
+    }
+
     Finding& add(std::string id, Severity severity, std::string summary) {
         return findings_.emplace_back(
             Finding{std::move(id), severity, name_, std::nullopt, std::move(summary), {}, {}, {}});
@@ -103,7 +107,7 @@ class HashAudit {
                   "falls back to the hash of layer2: all flows between two MAC addresses share a slave."
                 : "Without IP addresses only MAC addresses and EtherType are hashed: all such frames between "
                   "two stations share a slave.";
-        if (tags) finding.fixes = policy_fixes(name_, by_ports() ? HashPolicy::encap34 : HashPolicy::encap23);
+        if (tags) finding.fixes = policy_fixes(by_ports() ? HashPolicy::encap34 : HashPolicy::encap23);
         if (warn) explained_ = true;
     }
 
@@ -168,7 +172,7 @@ class HashAudit {
                         to_text(policy_));
         const bool looks_inside = tunnel == "GRE" || tunnel == "IP in IP" || tunnel == "IPv6 in IP";
         if (policy_ != HashPolicy::encap34 && (looks_inside || tunnel == "VXLAN" || tunnel == "Geneve"))
-            finding.fixes = policy_fixes(name_, HashPolicy::encap34);
+            finding.fixes = policy_fixes(HashPolicy::encap34);
         if (tunnel == "VXLAN")
             finding.fixes.push_back({"iproute2",
                                      "let the source port vary by inner flow: create the VXLAN device with "
@@ -227,11 +231,9 @@ class HashAudit {
                   "frame, and one slave carries all."
                 : "The hash of one pair of addresses is always the same: one slave carries all of it, "
                   "whatever the ports.";
-        finding.fixes = policy_fixes(name_, HashPolicy::layer34);
-        if (by_mac) {
-            const auto more = policy_fixes(name_, HashPolicy::layer23);
-            if (peers > 1) finding.fixes.insert(finding.fixes.end(), more.begin(), more.end());
-        }
+        finding.fixes = policy_fixes(HashPolicy::layer34);
+        if (by_mac && peers > 1)
+            finding.why += " layer3+4 spreads by address and port, layer2+3 by address only.";
     }
 
     // layer2 hashes only the last byte of each MAC address.
@@ -245,7 +247,7 @@ class HashAudit {
                 "policy layer2 hashes the last byte of MAC addresses, and there it is always the same");
         finding.seen = fmt::format("{} destination MAC addresses, one hash", fields.distinct(Field::dst_mac));
         finding.why = "Equal hashes share a slave.";
-        finding.fixes = policy_fixes(name_, HashPolicy::layer34);
+        finding.fixes = policy_fixes(HashPolicy::layer34);
     }
 
     void add_pattern() {
@@ -267,8 +269,8 @@ class HashAudit {
                 "No field of these flows is regular, yet the hash sends all of them to one slave: whoever "
                 "distributed them before used the same hash.";
             finding.fixes = {{"upstream", "use another hash, or another seed, on one of the two tiers"}};
-            const auto other = policy_fixes(name_, policy_ == HashPolicy::layer34 ? HashPolicy::layer23
-                                                                                  : HashPolicy::layer34);
+            const auto other =
+                policy_fixes(policy_ == HashPolicy::layer34 ? HashPolicy::layer23 : HashPolicy::layer34);
             finding.fixes.insert(finding.fixes.end(), other.begin(), other.end());
             return;
         }
@@ -280,7 +282,7 @@ class HashAudit {
                                                    : "The bits that the slave depends on are the same in all "
                                                      "of them: more flows of the same kind "
                                                      "will not spread either.";
-        if (!by_ports()) finding.fixes = policy_fixes(name_, HashPolicy::layer34);
+        if (!by_ports()) finding.fixes = policy_fixes(HashPolicy::layer34);
         finding.fixes.push_back(
             {"application", "use ports or addresses that follow each other, or random ones"});
     }
@@ -301,7 +303,7 @@ class HashAudit {
                                            tx_.flows == 1 ? "" : "s", tx_.flows == 1 ? "is" : "are"));
         finding.seen = too_few_text(tx_);
         finding.why = "Which slave a flow takes is chance: few flows are rarely even, and that is no fault.";
-        if (policy_blind && !by_ports()) finding.fixes = policy_fixes(name_, HashPolicy::layer34);
+        if (policy_blind && !by_ports()) finding.fixes = policy_fixes(HashPolicy::layer34);
     }
 
     void add_imbalanced() {

@@ -13,6 +13,8 @@ namespace bondtrace {
 
 struct AuditInput {
     std::vector<Bond> bonds; // as they are at the end of the window
+    // As they were at its beginning; a bond is found in it by its ifindex. Empty: nobody looked.
+    std::vector<Bond> before;
     // nullopt: nobody watched (a saved text). Otherwise with all flows, unfiltered; a bond is found in it by
     // its ifindex.
     std::optional<FlowsReport> traffic;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "user/audit/switch_findings.h"
 
-#include "user/audit/fixes.h"
+#include "user/audit/advice.h"
 #include "user/audit/hash_findings.h"
 #include "user/audit/switch_hash.h"
 #include "user/base/units.h"
@@ -79,8 +79,7 @@ std::vector<Finding> echo_findings(const BondView& view) {
         finding.why =
             "The network sends this bond its own frames: a loop, or ports that the switch does not treat as "
             "one link; bridges then learn local addresses on the uplink.";
-        finding.fixes = {
-            {"switch (any)", "make the bond's ports one link aggregation group; look for a loop behind it"}};
+        finding.fixes = switch_fixes(SwitchChange::same_lag);
         findings.push_back(std::move(finding));
     }
     return findings;
@@ -110,7 +109,7 @@ void add_imbalance(std::vector<Finding>& findings, const BondView& view,
             " With so many different addresses and ports it either hashes on MAC addresses, does not use the "
             "other ports at all, or gets only flows that an upstream router with the same hash has already "
             "sorted (polarization).";
-    finding.fixes = switch_hash_fixes();
+    finding.fixes = switch_fixes(SwitchChange::hash_layer4);
     findings.push_back(std::move(finding));
 }
 

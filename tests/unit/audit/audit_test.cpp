@@ -131,6 +131,37 @@ TEST(Trace, CoverageBeyondTheReadingsUncertainty) {
     EXPECT_THAT(ids(audit(input, {})), IsEmpty());
 }
 
+// Case 32: 72 frames, 39 of them on the standby slave, because the other end is a LAG.
+TEST(Case32, FramesOnTheStandbySlaveAreSeenByTheTrace) {
+    Scene scene(BondMode::active_backup, HashPolicy::layer2);
+    for (unsigned i = 0; i < 72; ++i) {
+        FlowSpec spec;
+        spec.remote_port = static_cast<std::uint16_t>(40000 + i);
+        spec.packets = 1;
+        spec.bytes = 142;
+        const unsigned slave = i < 33 ? 0 : 1;
+        scene.receive(spec, slave).rx[0].inactive = slave == 1;
+    }
+    const AuditResult result = scene.audit();
+    ASSERT_THAT(ids(result), ElementsAre("mode.inactive-rx"));
+    EXPECT_EQ(result.findings[0].severity, Severity::critical);
+    EXPECT_THAT(result.findings[0].summary, HasSubstr("54 %"));
+    EXPECT_THAT(result.findings[0].seen, HasSubstr("39 of 72"));
+    EXPECT_EQ(result.bonds[0].rx.word, BalanceWord::not_expected);
+}
+
+// Frames to all are what every port gets: 39 broadcasts on the standby slave beside as many on the active
+// one.
+TEST(Case32, BroadcastsOnTheStandbySlaveAreNoFault) {
+    Scene scene(BondMode::active_backup, HashPolicy::layer2);
+    FlowSpec spec;
+    spec.local_mac = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff}; // the destination of what is received
+    spec.packets = 39;
+    scene.receive(spec, 0);
+    scene.receive(spec, 1).rx[0].inactive = true;
+    EXPECT_THAT(scene.audit().findings, IsEmpty());
+}
+
 // Case 42: what the bond's own counters say is no finding, and not added to the slaves'.
 TEST(Case42, BondCountersAreNotAdded) {
     Scene scene = even_scene();

@@ -49,6 +49,11 @@ class Scene {
         bond.mode = mode;
         bond.policy = policy;
         bond.mac = bond_mac;
+        bond.carrier = bond.admin_up = true;
+        bond.miimon_ms = 100;
+        bond.lacp_fast = true;
+        bond.active_slave = 1;
+        bond.aggregator = AggregatorInfo{1, static_cast<std::uint16_t>(slaves), 15, 15, gateway_mac};
         FlowsReport& traffic = input_.traffic.emplace();
         traffic.seconds = 10;
         traffic.header.attach = "fentry";
@@ -63,6 +68,15 @@ class Scene {
             slave.name = "a" + std::to_string(i);
             slave.ifindex = static_cast<int>(i) + 1;
             slave.mac = bond_mac;
+            slave.perm_mac = MacAddress{0x00, 0x00, 0x5e, 0x00, 0x53, static_cast<std::uint8_t>(0x60 + i)};
+            slave.mii_status = MiiStatus::up;
+            slave.carrier = slave.admin_up = true;
+            slave.backup = mode == BondMode::active_backup && i > 0;
+            slave.speed_mbps = 10000;
+            slave.duplex = Duplex::full;
+            slave.aggregator_id = 1;
+            slave.actor_port_state = 63;
+            slave.partner_port_state = 63;
             SlaveReport& row = report.slaves.emplace_back();
             row.name = slave.name;
             row.ifindex = slave.ifindex;
