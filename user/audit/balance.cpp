@@ -118,6 +118,24 @@ void add_statistics(Balance& balance, const Throws& throws) {
         flows_needed(slaves, static_cast<unsigned>(std::lround(even_enough * 1000 / slaves)), 0.95);
 }
 
+// Did flows find another number of usable slaves than there is at the end? What a flow met is known for sent
+// ones, and holds for both directions.
+bool slaves_changed(const BondView& view) {
+    constexpr double tolerated = 0.01; // of the bytes
+    std::uint64_t all = 0, other = 0;
+    for (const Conversation* flow : view.flows)
+        for (const SlaveUse& use : flow->tx) {
+            all += use.counts.wire_bytes;
+            const auto met = use.origin.usable_count;
+            if (met && *met != view.usable.size()) other += use.counts.wire_bytes;
+        }
+    for (const SlaveReport& slave : view.report->slaves) {
+        const std::uint64_t packets = slave.tx.traced.wire_packets + slave.rx.traced.wire_packets;
+        if (slave.state == "gone" && packets > 0) return true;
+    }
+    return static_cast<double>(other) > tolerated * static_cast<double>(all);
+}
+
 BalanceWord word_of(const Balance& balance) {
     const std::size_t slaves = balance.slaves.size();
     if (balance.throws < flows_per_slave_to_judge * slaves) return BalanceWord::too_few;
@@ -149,6 +167,8 @@ std::string_view to_text(BalanceWord word) {
         return "too few flows";
     case BalanceWord::no_traffic:
         return "no traffic";
+    case BalanceWord::changed:
+        return "slaves changed";
     case BalanceWord::not_seen:
         return "not seen";
     case BalanceWord::not_expected:
@@ -186,7 +206,7 @@ Balance judge_balance(const BondView& view, Direction direction, const std::vect
     }
     if (balance.largest <= 0) return balance;
     add_statistics(balance, throws);
-    balance.word = word_of(balance);
+    balance.word = slaves_changed(view) ? BalanceWord::changed : word_of(balance);
     return balance;
 }
 

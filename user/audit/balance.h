@@ -27,10 +27,12 @@ enum class BalanceWord : std::uint8_t {
     uneven,       // uneven, and not by chance
     too_few,      // not enough flows to tell
     no_traffic,   // nothing in the window
+    changed,      // slaves came or went in the window: flows were thrown among another number of them
     not_seen,     // the hooks saw too little of what the counters counted
     not_expected, // this mode, or fewer than two usable slaves: nothing to balance
 };
-// "balanced", "uneven by chance", "uneven", "too few flows", "no traffic", "not seen", "not balanced here".
+// "balanced", "uneven by chance", "uneven", "too few flows", "no traffic", "slaves changed", "not seen", "not
+// balanced here".
 std::string_view to_text(BalanceWord word);
 
 struct SlaveShare {

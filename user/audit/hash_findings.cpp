@@ -374,7 +374,7 @@ std::string too_few_text(const Balance& balance) {
 std::vector<Finding> hash_findings(const BondView& view, const std::vector<PlacedFlow>& sent,
                                    const Balance& tx) {
     if (!view.report || !view.report->policy_used || view.usable.size() < 2 || sent.empty() ||
-        tx.word == BalanceWord::not_seen)
+        tx.word == BalanceWord::not_seen || tx.word == BalanceWord::changed)
         return {};
     return HashAudit(view, sent, tx).run();
 }

@@ -131,6 +131,32 @@ TEST(Trace, CoverageBeyondTheReadingsUncertainty) {
     EXPECT_THAT(ids(audit(input, {})), IsEmpty());
 }
 
+// A slave that came up in the middle carries few of the flows: nobody is to blame.
+TEST(Audit, SlavesThatCameOrWentAreNoImbalance) {
+    Scene scene(BondMode::lacp, HashPolicy::layer34);
+    FlowSpec spec;
+    for (unsigned i = 0; i < 200; ++i, ++spec.local_port)
+        scene.send_on(spec, 0).tx[0].origin.usable_count = 1;
+    AuditResult result = scene.audit();
+    EXPECT_THAT(result.findings, IsEmpty());
+    EXPECT_EQ(result.bonds[0].tx.word, BalanceWord::changed);
+    EXPECT_EQ(result.status, ExitStatus::cannot_tell);
+
+    // The same with both slaves there all the time.
+    for (Conversation& flow : scene.traffic().flows)
+        flow.tx[0].origin.usable_count = 2;
+    EXPECT_EQ(worst(scene.audit()), Severity::critical);
+
+    for (Conversation& flow : scene.traffic().flows)
+        flow.tx[0].origin.usable_count.reset();
+    SlaveReport& left = scene.report().slaves.emplace_back();
+    left.name = "a2";
+    left.ifindex = 3;
+    left.state = "gone";
+    scene.send_on(spec, 2);
+    EXPECT_EQ(scene.audit().bonds[0].tx.word, BalanceWord::changed);
+}
+
 // Case 32: 72 frames, 39 of them on the standby slave, because the other end is a LAG.
 TEST(Case32, FramesOnTheStandbySlaveAreSeenByTheTrace) {
     Scene scene(BondMode::active_backup, HashPolicy::layer2);
