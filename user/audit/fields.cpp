@@ -6,6 +6,8 @@
 #include <map>
 #include <unordered_map>
 
+#include <fmt/format.h>
+
 namespace bondtrace {
 namespace {
 
@@ -103,6 +105,18 @@ double FieldTable::entropy(Field field) const {
     for (const Row& row : rows_)
         ++occurrences[row[index(field)]];
     return entropy_bits(occurrences);
+}
+
+std::string describe(const FieldTable& fields) {
+    std::string text;
+    for (std::size_t i = 0; i < field_count; ++i) {
+        const auto field = static_cast<Field>(i);
+        if ((fields.present() & only(field)) == 0) continue;
+        text += fmt::format("{}{} {}", text.empty() ? "values (entropy) " : ", ", to_text(field),
+                            fields.distinct(field));
+        if (fields.distinct(field) > 1) text += fmt::format(" ({:.3g} bits)", fields.entropy(field));
+    }
+    return text;
 }
 
 } // namespace bondtrace

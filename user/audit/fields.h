@@ -49,4 +49,7 @@ class FieldTable {
     FieldSet present_ = 0;
 };
 
+// "values (entropy) src-ip 1, dst-ip 5 (2.32 bits), src-port 64 (6 bits)": the fields present.
+std::string describe(const FieldTable& fields);
+
 } // namespace bondtrace

@@ -263,7 +263,7 @@ class HashAudit {
                 polarized ? "the flows present are those of one residue class of the hash"
                           : fmt::format("little entropy: {}", pattern->text));
         finding.slave = slave;
-        finding.seen = fmt::format("{}; {}", pattern->text, throws_text());
+        finding.seen = fmt::format("{}; {}; {}", pattern->text, throws_text(), field_text());
         if (polarized) {
             finding.why =
                 "No field of these flows is regular, yet the hash sends all of them to one slave: whoever "
@@ -321,7 +321,8 @@ class HashAudit {
                      : fmt::format("{} sends {} of all bytes, and neither luck nor the flows explain it",
                                    tx_.slaves[tx_.largest_slave].name, format_share(tx_.largest)));
         finding.slave = idle ? view_.usable[*idle]->name : tx_.slaves[tx_.largest_slave].name;
-        finding.seen = fmt::format("{}; {}", throws_text(), format_probability(tx_.decisive()));
+        finding.seen =
+            fmt::format("{}; {}; {}", throws_text(), format_probability(tx_.decisive()), field_text());
         finding.why = "So uneven a split does not come about by chance.";
         finding.fixes = {
             {"bondtrace", fmt::format("bondtrace flows {} --for 10s: compare each flow's slave with the "
@@ -335,6 +336,7 @@ class HashAudit {
                              [](const SlaveShare& a, const SlaveShare& b) { return a.throws < b.throws; }) -
             tx_.slaves.begin());
     }
+    [[nodiscard]] std::string field_text() const { return describe(FieldTable(sent_, Direction::tx)); }
     // "flows eth0 64, eth1 0; bytes 100 %, 0 %".
     [[nodiscard]] std::string throws_text() const {
         std::string flows, shares;

@@ -249,6 +249,22 @@ TEST(Blackhole, NotProvedByFewConnectionsOrASilentHost) {
         flow.rx.clear();
     EXPECT_THAT(ids(silent.audit()), Not(testing::Contains("slave.blackhole")));
 
+    // Nor does a service that leaves every other connection unanswered.
+    Scene flaky = half_dead(32);
+    for (std::size_t i = 0; i < flaky.traffic().flows.size(); i += 4)
+        flaky.traffic().flows[i].rx.clear();
+    EXPECT_THAT(ids(flaky.audit()), Not(testing::Contains("slave.blackhole")));
+
+    // Of the service that answers, one connection only went through a1; the rest are of another host.
+    Scene mixed = half_dead(32);
+    bool first = true;
+    for (Conversation& flow : mixed.traffic().flows) {
+        if (!flow.rx.empty()) continue;
+        if (!first) flow.key.remote = ip("192.0.2.77");
+        first = false;
+    }
+    EXPECT_THAT(ids(mixed.audit()), Not(testing::Contains("slave.blackhole")));
+
     // Another host's silence proves nothing about the slave.
     Scene other = half_dead(32);
     for (Conversation& flow : other.traffic().flows)

@@ -215,6 +215,7 @@ TEST(CaseA3, PortsInStepsOfFour) {
         EXPECT_THAT(ids(result), ElementsAre("hash.low-entropy"));
         EXPECT_EQ(worst(result), Severity::warning);
         EXPECT_THAT(result.findings[0].seen, HasSubstr("64 source ports in steps of 4"));
+        EXPECT_THAT(result.findings[0].seen, HasSubstr("dst-ip 1, src-port 64 (6 bits), dst-port 1"));
         EXPECT_EQ(result.bonds[0].tx.word, BalanceWord::uneven);
     }
 }
@@ -271,6 +272,17 @@ TEST(Luck, SignificantButHarmlessIsBalanced) {
     const AuditResult result = scene.audit();
     EXPECT_THAT(result.findings, IsEmpty());
     EXPECT_EQ(result.bonds[0].tx.word, BalanceWord::balanced);
+}
+
+TEST(Luck, EvenFlowsWhoseBytesAreNot) {
+    // 100 flows on each slave, but those of the first are four times as large: 80 % of the bytes.
+    Scene scene = random_flows({100, 100});
+    for (Conversation& flow : scene.traffic().flows)
+        if (flow.tx[0].slave_ifindex == 1) flow.tx[0].counts.wire_bytes *= 4;
+    const AuditResult result = scene.audit();
+    EXPECT_THAT(ids(result), ElementsAre("hash.imbalanced"));
+    EXPECT_GT(result.bonds[0].tx.by_flows.value, 0.9);
+    EXPECT_LT(result.bonds[0].tx.by_bytes.bound, 1e-6);
 }
 
 TEST(Polarized, OneResidueClassAndNothingRegular) {
