@@ -23,31 +23,35 @@ constexpr std::array<OptionNames, 5> option_names = {
      {"min_links", "min-links", "bond-min-links", "MinLinks"}}};
 
 std::string iproute2(const Bond& bond, BondOption option, std::string_view setting) {
-    const std::string set = fmt::format("ip link set dev {} type bond {}", bond.name, setting);
+    const std::string name = command_name(bond);
+    const std::string set = fmt::format("ip link set dev {} type bond {}", name, setting);
     if (option == BondOption::mode) {
         // The driver takes a mode only from a bond that is down and has no slaves.
-        std::string text =
-            fmt::format("# interrupts the bond's traffic\nip link set dev {} down\n", bond.name);
+        std::string text = fmt::format("# interrupts the bond's traffic\nip link set dev {} down\n", name);
         for (const Slave& slave : bond.slaves)
             text += fmt::format("ip link set dev {} nomaster\n", slave.name);
         text += set + "\n";
         for (const Slave& slave : bond.slaves)
-            text += fmt::format("ip link set dev {0} down\nip link set dev {0} master {1}\n", slave.name,
-                                bond.name);
-        return text + fmt::format("ip link set dev {} up", bond.name);
+            text +=
+                fmt::format("ip link set dev {0} down\nip link set dev {0} master {1}\n", slave.name, name);
+        return text + fmt::format("ip link set dev {} up", name);
     }
     if (option == BondOption::lacp_rate)
         return fmt::format(
-            "# interrupts the bond's traffic\nip link set dev {0} down\n{1}\nip link set dev {0} up",
-            bond.name, set);
+            "# interrupts the bond's traffic\nip link set dev {0} down\n{1}\nip link set dev {0} up", name,
+            set);
     return set;
 }
 
 } // namespace
 
+std::string command_name(const Bond& bond) {
+    return bond.unknown.name ? "BOND" : bond.name;
+}
+
 std::vector<Fix> host_fixes(const Bond& bond, BondOption option, std::string_view value) {
     const OptionNames& names = option_names.at(static_cast<std::size_t>(option));
-    const std::string& name = bond.name;
+    const std::string name = command_name(bond);
     // networkd takes a number without a unit for seconds.
     const std::string_view unit = option == BondOption::miimon ? "ms" : "";
     return {

@@ -6,6 +6,7 @@
 #include "user/audit/finding.h"
 #include "user/bond/model.h"
 
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -17,6 +18,9 @@ enum class BondOption { mode, hash_policy, miimon, lacp_rate, min_links };
 // "2"): iproute2 for now, nmcli, netplan, ifupdown and systemd-networkd for good. What interrupts traffic
 // says so.
 std::vector<Fix> host_fixes(const Bond& bond, BondOption option, std::string_view value);
+
+// The bond's name for a command; "BOND" where it is not known.
+std::string command_name(const Bond& bond);
 
 enum class SwitchChange {
     lacp,        // the bond's ports in one LAG that runs LACP

@@ -265,7 +265,7 @@ void find_unknown_aggregator(const Bond& bond, const Ports& ports, std::vector<F
         Finding result = finding(bond, {port}, "lacp.aggregator-unknown", Severity::warning,
                                  fmt::format("{} does not say in which aggregator it is", slave.name));
         result.why = "It cannot be told whether it carries; a missing aggregator is not the same one.";
-        result.fixes = {{"host", fmt::format("cat /proc/net/bonding/{}", bond.name)}};
+        result.fixes = {{"host", fmt::format("cat /proc/net/bonding/{}", command_name(bond))}};
         findings.push_back(std::move(result));
     }
 }
@@ -278,7 +278,7 @@ void find_hidden(const Bond& bond, std::vector<Finding>& findings) {
     result.seen =
         "no system MAC, active aggregator or port states in /proc/net/bonding: read without CAP_NET_ADMIN";
     result.why = "Whether LACP has a partner, and the same on every port, can be told as root only.";
-    result.fixes = {{"host", fmt::format("sudo cat /proc/net/bonding/{}", bond.name)}};
+    result.fixes = {{"host", fmt::format("sudo cat /proc/net/bonding/{}", command_name(bond))}};
     findings.push_back(std::move(result));
 }
 

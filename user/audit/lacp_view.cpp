@@ -30,7 +30,7 @@ std::string churn_text(const Slave& slave) {
     if (!slave.actor_churn && !slave.partner_churn) return "";
     const auto one = [](const std::optional<ChurnState>& state, const std::optional<std::uint32_t>& count) {
         return fmt::format("{}{}", state ? to_text(*state) : "unknown",
-                           count && *count > 0 ? fmt::format(" ({} times so far)", *count) : "");
+                           count && *count > 0 ? fmt::format(" (count {})", *count) : "");
     };
     return fmt::format("; churn: actor {}, partner {}", one(slave.actor_churn, slave.actor_churn_count),
                        one(slave.partner_churn, slave.partner_churn_count));

@@ -35,6 +35,10 @@ Finding finding(const Bond& bond, const Slave& slave, std::string id, Severity s
     return result;
 }
 
+std::string times(std::uint32_t count) {
+    return count == 1 ? "once" : fmt::format("{} times", count);
+}
+
 std::string speed_text(const Slave& slave) {
     return slave.speed_mbps ? fmt::format("{} Mbps", *slave.speed_mbps) : "unknown speed";
 }
@@ -92,7 +96,7 @@ void find_bond(const Bond& bond, std::vector<Finding>& findings) {
             "says.";
         result.fixes = {{"iproute2", fmt::format("ip -br link   # which interfaces are there, and free?\n"
                                                  "ip link set dev NAME down\nip link set dev NAME master {}",
-                                                 bond.name)}};
+                                                 command_name(bond))}};
         findings.push_back(std::move(result));
     }
     if (!bond.unknown.carrier && !bond.carrier) {
@@ -103,7 +107,7 @@ void find_bond(const Bond& bond, std::vector<Finding>& findings) {
         const auto up = std::count_if(bond.slaves.begin(), bond.slaves.end(), is_up);
         result.seen = fmt::format("MII status down; {} of {} slaves up", up, bond.slaves.size());
         result.why = "Nothing is sent or received over it.";
-        if (off) result.fixes = {{"iproute2", fmt::format("ip link set dev {} up", bond.name)}};
+        if (off) result.fixes = {{"iproute2", fmt::format("ip link set dev {} up", command_name(bond))}};
         findings.push_back(std::move(result));
     }
     find_min_links(bond, findings);
@@ -148,7 +152,7 @@ void find_down(const Bond& bond, const Slave& slave, std::vector<Finding>& findi
     Finding result =
         finding(bond, slave, "slave.down", critical ? Severity::critical : Severity::warning,
                 fmt::format("{} is {}", slave.name, off ? "switched off" : to_text(slave.mii_status)));
-    result.seen = fmt::format("MII status {}{}, {} link failures", to_text(slave.mii_status),
+    result.seen = fmt::format("MII status {}{}, link failures: {}", to_text(slave.mii_status),
                               link_known ? (slave.carrier ? ", carrier up" : ", carrier down") : "",
                               slave.unknown.link_failures ? "unknown" : std::to_string(slave.link_failures));
     if (slave.mii_status == MiiStatus::going_back)
@@ -173,8 +177,8 @@ void find_flapping(const Bond& bond, const Slave& slave, const StateWindow* wind
     const bool warn = now > 0 || all >= many_failures;
     Finding result =
         finding(bond, slave, "slave.flapping", warn ? Severity::warning : Severity::info,
-                now > 0 ? fmt::format("the link of {} failed {} times in the window", slave.name, now)
-                        : fmt::format("the link of {} has failed {} times", slave.name, all));
+                now > 0 ? fmt::format("the link of {} failed {} in the window", slave.name, times(now))
+                        : fmt::format("the link of {} has failed {}", slave.name, times(all)));
     result.seen = fmt::format("link failure count {}", all);
     if (now > 0) result.seen += fmt::format(", {} of them within {:.0f} s", now, window->seconds);
     if (bond.arp_interval_ms > 0 && !bond.arp_targets.empty())

@@ -18,7 +18,7 @@ struct SlaveChange {
     // slave's frames count there and not in rx_dropped).
     std::uint64_t rx_inactive = 0;
     // Of the inactive ones, addressed to this host alone. The counters cannot tell; a trace can.
-    std::optional<std::uint64_t> rx_inactive_unicast;
+    std::optional<std::uint64_t> rx_inactive_unicast = std::nullopt;
     std::uint32_t failures = 0; // link failures in the window
     std::uint32_t churned = 0;  // times either churn machine reached "churned" in the window
     bool lost_sync = false;     // LACP: was in sync at the beginning and is not at the end, on either side
@@ -28,7 +28,7 @@ struct StateWindow {
     double seconds = 0;
     std::vector<SlaveChange> slaves;
     // balance-rr: the share of TCP segments that arrived out of order, if somebody measured it.
-    std::optional<double> reordered_share;
+    std::optional<double> reordered_share = std::nullopt;
 
     [[nodiscard]] const SlaveChange* find(const std::string& slave) const;
 };

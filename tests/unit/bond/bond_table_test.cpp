@@ -105,6 +105,23 @@ TEST(AssembleBonds, WithoutProcTheOrderIsNotKnown) {
     EXPECT_TRUE(assemble_bonds(snapshot({bond(20, "bond0")}))->front().order_known);
 }
 
+TEST(AssembleBonds, WhatStandsOnTheBond) {
+    auto bridged = bond(20, "bond0");
+    bridged.master = 30;
+    bridged.bond->active_slave = 4;
+    const auto bonds = assemble_bonds(snapshot(
+        {bridged, slave(4, "b", 20), plain(21, "bond0.5", "vlan", 0, 20), plain(22, "mv0", "macvlan", 0, 20),
+         plain(30, "br0", "bridge"), plain(31, "tap0", "tun", 30), plain(32, "tap1", "tun", 30)}));
+    ASSERT_TRUE(bonds);
+    const auto& uppers = bonds->front().uppers;
+    ASSERT_EQ(uppers.size(), 3U);
+    EXPECT_EQ(uppers[0].name + " " + uppers[0].kind, "bond0.5 vlan");
+    EXPECT_EQ(uppers[1].name + " " + uppers[1].kind, "mv0 macvlan");
+    EXPECT_EQ(uppers[2].name + " " + uppers[2].kind, "br0 bridge");
+    EXPECT_EQ(uppers[2].other_ports, 2U);
+    EXPECT_EQ(bonds->front().active_name, "b");
+}
+
 TEST(AssembleBonds, OneStrangeBondDoesNotHideTheOthers) {
     auto strange = bond(21, "bond1");
     strange.bond.reset();
