@@ -3,13 +3,12 @@
 
 #include "user/audit/lacp_view.h"
 #include "user/base/units.h"
+#include "user/report/audit_words.h"
 #include "user/report/losses_text.h"
 #include "user/report/table.h"
 
 #include <algorithm>
 #include <array>
-#include <chrono>
-#include <cmath>
 #include <string_view>
 
 #include <fmt/format.h>
@@ -21,19 +20,11 @@ namespace {
 constexpr std::size_t indent = 2;
 constexpr std::size_t label_width = 9; // "  links  "
 
-std::string window_text(const AuditReport& report) {
-    if (!report.seconds) return "saved state, no traffic";
-    constexpr double longest = 1e9; // keeps the conversion in range, whatever was measured
-    const double seconds = std::isfinite(*report.seconds) ? std::clamp(*report.seconds, 0.0, longest) : 0.0;
-    return format_duration(std::chrono::nanoseconds(std::llround(seconds * 1e9))) +
-           (report.interrupted ? " (interrupted)" : "");
-}
-
 std::string header_text(const AuditReport& report, const TextStyle& style) {
     std::string text = fmt::format("bondtrace {}", style.clean(report.header.version));
     if (!report.header.kernel.empty()) text += fmt::format("  kernel {}", style.clean(report.header.kernel));
     if (report.header.attach != "none") text += fmt::format("  {}", style.clean(report.header.attach));
-    text += fmt::format("  {}  {}", style.clean(report.header.time), window_text(report));
+    text += fmt::format("  {}  {}", style.clean(report.header.time), window_words(report));
     if (report.era)
         text += fmt::format("  hash of {} ({})", to_text(report.era->era), to_text(report.era->source));
     return style.wrap(text, indent);
@@ -44,11 +35,8 @@ std::string heading(const AuditReport& report, const Bond& bond, const TextStyle
     text += fmt::format("  {}", to_text(bond.mode));
     if (!bond.unknown.policy) text += fmt::format("  {}", to_text(bond.policy));
     text += fmt::format("  {} slave{}", bond.slaves.size(), bond.slaves.size() == 1 ? "" : "s");
-    if (!bond.unknown.admin_up && !bond.admin_up)
-        text += "  " + style.paint("down", sgr::alarm);
-    else if (!bond.unknown.carrier)
-        text += bond.carrier ? std::string("  up") : "  " + style.paint("no carrier", sgr::alarm);
-    if (bond.truncated) text += "  (the text ends in the middle)";
+    if (const std::string word = state_word(bond); !word.empty())
+        text += "  " + style.paint(word, word == "up" ? sgr::none : sgr::alarm);
     if (!bond.driver.empty()) text += fmt::format("  driver {}", style.clean(bond.driver));
     if (!report.netns.empty()) text += fmt::format("  in namespace {}", style.clean(report.netns));
     return text + '\n';
@@ -58,47 +46,6 @@ std::string labelled(std::string_view label, std::string_view text, const TextSt
     const std::string before = fmt::format("  {:<{}}", label, label_width - 2);
     const std::string plain = style.wrap(before + style.clean(text), label_width);
     return style.paint(before, sgr::dim) + plain.substr(before.size());
-}
-
-std::string aggregator_text(const Bond& bond) {
-    if (bond.unknown.aggregator) return "aggregator unknown";
-    if (!bond.aggregator) return "no active aggregator";
-    const AggregatorInfo& active = *bond.aggregator;
-    return fmt::format("aggregator {} with {} of {} slaves, keys {} (own) and {} (partner's), partner {}",
-                       active.aggregator_id, active.ports, bond.slaves.size(), active.actor_key,
-                       active.partner_key,
-                       active.partner_mac == MacAddress{} ? "nobody" : to_text(active.partner_mac));
-}
-
-std::string lacp_text(const Bond& bond) {
-    std::string text = aggregator_text(bond);
-    if (!bond.unknown.lacp_rate) text += bond.lacp_fast ? "; fast" : "; slow";
-    if (bond.lacp_active) text += *bond.lacp_active ? ", active" : ", passive";
-    if (bond.ad_select) text += fmt::format("; chosen by {}", to_text(*bond.ad_select));
-    if (bond.privileged == false) text += "; partners of single slaves are not shown to the unprivileged";
-    return text;
-}
-
-std::string links_text(const Bond& bond) {
-    std::vector<std::string> parts;
-    if (!bond.unknown.miimon) parts.push_back(fmt::format("miimon {} ms", bond.miimon_ms));
-    if (!bond.unknown.arp_interval && bond.arp_interval_ms > 0)
-        parts.push_back(fmt::format("ARP monitor {} ms", bond.arp_interval_ms));
-    if (bond.updelay_ms.value_or(0) > 0) parts.push_back(fmt::format("updelay {} ms", *bond.updelay_ms));
-    if (bond.downdelay_ms.value_or(0) > 0)
-        parts.push_back(fmt::format("downdelay {} ms", *bond.downdelay_ms));
-    if (!bond.unknown.min_links && bond.min_links > 0)
-        parts.push_back(fmt::format("at least {} links", bond.min_links));
-    if (const Slave* active = bond.active()) parts.push_back(fmt::format("active slave {}", active->name));
-    if (bond.primary_name) parts.push_back(fmt::format("primary {}", *bond.primary_name));
-    return fmt::format("{}", fmt::join(parts, ", "));
-}
-
-std::string uppers_text(const Bond& bond) {
-    std::vector<std::string> parts;
-    for (const Upper& upper : bond.uppers)
-        parts.push_back(fmt::format("{}{}{}", upper.name, upper.kind.empty() ? "" : " ", upper.kind));
-    return fmt::format("{}", fmt::join(parts, ", "));
 }
 
 // The ports that do not carry, bit by bit; nothing when all is well.
@@ -113,9 +60,9 @@ std::string ports_text(const Bond& bond, const TextStyle& style) {
 std::string state_panel(const AuditedBond& bond, const TextStyle& style) {
     const Bond& state = *bond.state;
     std::string text;
-    if (state.mode == BondMode::lacp) text += labelled("LACP", lacp_text(state), style);
-    if (const std::string links = links_text(state); !links.empty()) text += labelled("links", links, style);
-    if (!state.uppers.empty()) text += labelled("on it", uppers_text(state), style);
+    if (state.mode == BondMode::lacp) text += labelled("LACP", lacp_words(state), style);
+    if (const std::string links = link_words(state); !links.empty()) text += labelled("links", links, style);
+    if (!state.uppers.empty()) text += labelled("on it", upper_words(state), style);
     if (!state.missing_slaves.empty())
         text += labelled("missing", fmt::format("{}", fmt::join(state.missing_slaves, ", ")), style);
     if (!bond.audit->watched) return text;
@@ -206,8 +153,7 @@ void add_state(std::vector<Cell>& cells, const Bond& bond, const SlaveView& slav
     if (bond.mode == BondMode::lacp && state.aggregator_id)
         cells[aggregator] = {{fmt::format("{}", *state.aggregator_id)}};
     if (state.partner && state.partner->system_mac)
-        cells[partner] = {
-            {*state.partner->system_mac == MacAddress{} ? "nobody" : to_text(*state.partner->system_mac)}};
+        cells[partner] = {{partner_text(*state.partner->system_mac)}};
     if (!state.unknown.link_failures && state.link_failures > 0)
         cells[failures] = {{fmt::format("{}", state.link_failures)}};
 }

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "tests/unit/report/sample_audit.h"
 #include "user/base/text.h"
+#include "user/report/audit_html.h"
 #include "user/report/audit_json.h"
+#include "user/report/audit_plots.h"
 #include "user/report/audit_text.h"
 
 #include <regex>
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <nlohmann/json.hpp>
 
@@ -171,6 +174,64 @@ TEST(AuditJson, WhatNobodyToldIsNull) {
     EXPECT_EQ(saved.at("window_seconds"), nullptr);
     EXPECT_EQ(saved.at("bonds").at(0).at("ifindex"), nullptr);
     EXPECT_EQ(saved.at("bonds").at(0).at("slaves").at(0).at("tx"), nullptr);
+}
+
+TEST(AuditHtml, HasEverythingAndFetchesNothing) {
+    const AuditReport report = test::sample_audit("live");
+    const std::string page = audit_html(report);
+    EXPECT_THAT(page, StartsWith("<!DOCTYPE html>\n"));
+    for (const Finding& finding : report.result.findings) {
+        EXPECT_THAT(page, HasSubstr(html_text(finding.summary)));
+        for (const Fix& fix : finding.fixes)
+            EXPECT_THAT(page, HasSubstr(html_text(fix.command.substr(0, fix.command.find('\n')))));
+    }
+    for (const char* outside : {"http:", "https:", "src=", "href=", "url(", "<script", "@import"})
+        EXPECT_EQ(page.find(outside), std::string::npos) << outside;
+    EXPECT_THAT(page, HasSubstr("a2: actor state 7"));
+    EXPECT_THAT(page, HasSubstr(">layer2 (now)</text>"));
+}
+
+TEST(AuditHtml, PlotsHaveTheNumbersOfTheJson) {
+    const AuditReport report = test::sample_audit("live");
+    const std::string page = audit_html(report);
+    const json document = json::parse(audit_json(report));
+    for (const char* direction : {"tx", "rx"})
+        for (const json& slave : document.at("bonds").at(0).at("balance").at(direction).at("slaves"))
+            EXPECT_THAT(page, HasSubstr(fmt::format("<title>{}: {:.1f} %</title>",
+                                                    slave.at("name").get<std::string>(),
+                                                    slave.at("share").get<double>() * 100)));
+}
+
+// layer3+4 over 64 consecutive source ports, each pair of which shares its hash, halves them between two.
+TEST(AuditHtml, SaysWhatOtherPoliciesWouldDo) {
+    const AuditReport report = test::sample_audit("healthy");
+    const auto views = bond_views(report.input);
+    const auto policies = shares_by_policy(views.at(0));
+    ASSERT_EQ(policies.size(), 6U);
+    for (const PolicyShares& policy : policies) {
+        EXPECT_EQ(policy.current, policy.policy == HashPolicy::layer34);
+        if (policy.policy == HashPolicy::layer34) {
+            EXPECT_THAT(policy.shares, ElementsAre(0.5, 0.5));
+        }
+        if (policy.policy == HashPolicy::layer2) { // one pair of addresses
+            EXPECT_EQ(std::max(policy.shares[0], policy.shares[1]), 1.0);
+        }
+    }
+    EXPECT_THAT(shares_by_policy(BondView{}), testing::IsEmpty());
+}
+
+TEST(AuditHtml, MakesNamesHarmless) {
+    AuditReport report = test::sample_audit("live");
+    const std::string bad = "<b onclick='x'>&\"\x1b\xff";
+    report.input.bonds[0].name = report.input.bonds[0].slaves[0].name = bad;
+    report.input.traffic->bonds[0].slaves[1].name = report.netns = report.header.kernel = bad;
+    report.result.findings[0].summary = report.result.findings[0].fixes[0].command = bad;
+    report.result.bonds[0].tx.slaves[0].name = report.notes.emplace_back(bad);
+    const std::string page = audit_html(report);
+    EXPECT_EQ(page.find("<b onclick"), std::string::npos);
+    EXPECT_EQ(page.find('\x1b'), std::string::npos);
+    EXPECT_EQ(valid_utf8(page), page);
+    EXPECT_THAT(page, HasSubstr("&lt;b onclick=&#39;x&#39;&gt;&amp;&quot;?"));
 }
 
 } // namespace
