@@ -250,5 +250,21 @@ TEST(Audit, ASavedStateNeedsNoBond) {
     EXPECT_EQ(json::parse(output.out).at("findings").at(0).at("id"), "lacp.no-partner");
 }
 
+TEST(Audit, ThePageSaysWhatTheDocumentSays) {
+    const std::string page = fmt::format("/tmp/audit-{}.html", getpid());
+    const std::string saved = BONDTRACE_SOURCE_DIR "/tests/fixtures/cases/17-one-slave-partner-zero.txt";
+    const Output output = audit({"--from", saved, "--json", "--html", page});
+    EXPECT_EQ(output.status, 2) << output.err;
+    const std::string html = read_file(page);
+    EXPECT_THAT(html, StartsWith("<!DOCTYPE html>"));
+    EXPECT_THAT(html,
+                HasSubstr(json::parse(output.out).at("findings").at(0).at("summary").get<std::string>()));
+    std::remove(page.c_str());
+    const Output nowhere = audit({"--from", saved, "--html", "/no/such/directory/page.html"});
+    EXPECT_EQ(nowhere.status, 3);
+    EXPECT_THAT(nowhere.err, HasSubstr("/no/such/directory/page.html"));
+    EXPECT_THAT(nowhere.out, StartsWith("BONDTRACE CRITICAL - ")); // the audit is not lost
+}
+
 } // namespace
 } // namespace bondtrace::test
