@@ -5,6 +5,7 @@
 #include "user/base/units.h"
 #include "user/flow/filter.h"
 #include "user/flow/sort.h"
+#include "user/probe/era_probe.h"
 #include "user/report/csv_writer.h"
 #include "user/report/flows_build.h"
 #include "user/report/json_writer.h"
@@ -12,7 +13,6 @@
 #include "user/report/text_writer.h"
 #include "user/trace/flow_dissector.h"
 #include "user/trace/observation.h"
-#include "user/trace/support.h"
 
 #include <algorithm>
 #include <array>
@@ -155,7 +155,8 @@ ExitStatus run_flows(const FlowsOptions& options) {
     if (!signals) return report_error(signals.error());
     // Where it cannot be seen, encap policies are taken to be unpredictable, and the flows say why.
     const auto dissector = flow_dissector_attached(*netns);
-    const EraFinding era = request->era.value_or(assume_era(kernel_release(), {}));
+    const auto era = request->era ? *request->era : find_era_for_checking();
+    if (!era) return report_error(era.error());
 
     auto observation = Observation::start(
         *netns, options.bonds, {.max_flows = options.max_flows, .verbose = options.common.verbose});
@@ -173,7 +174,7 @@ ExitStatus run_flows(const FlowsOptions& options) {
     FlowsReport report =
         build_flows_report(*observed, make_header(observed->attachment), options.common.netns);
     report.interrupted = *interrupted;
-    add_predictions(report, *observed, era, dissector.value_or(true));
+    add_predictions(report, *observed, *era, dissector.value_or(true));
     const Names names = report.names();
     std::erase_if(report.flows,
                   [&](const Conversation& flow) { return !request->filter.matches(flow, names); });
