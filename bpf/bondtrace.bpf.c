@@ -271,27 +271,34 @@ int bt_rx(void *ctx)
 /* What the driver sends on a slave itself, beside bond_dev_queue_xmit(): of known size, counted where it is made. */
 static __always_inline void bt_control(struct slave *slave, __u32 bytes)
 {
-	struct bt_device id = {
-		.netns = slave->dev->nd_net.net->ns.inum,
-		.ifindex = slave->bond->dev->ifindex,
-	};
+	struct net_device *dev = BPF_CORE_READ(slave, dev);
 	struct bt_slave_totals *totals;
+	struct bt_device id;
 	struct bt_bond *traced;
 	__u32 slot;
 
+	bt_bond_of_slave(dev, &id);
 	traced = bt_find_bond(id);
 	if (!traced)
 		return;
-	totals = bt_slave(traced, slave->dev->ifindex, &slot);
+	totals = bt_slave(traced, BPF_CORE_READ(dev, ifindex), &slot);
 	if (totals)
 		bt_add(&totals->tx_control, bytes, 0, 0);
 }
 
+/*
+ * Where the slave is in the driver's struct port. Not by CO-RE: that takes a type of this name from the kernel proper when
+ * there is one, and there is (drivers/char/virtio_console.c), before it looks at modules.
+ */
+const volatile __u32 bt_port_slave_offset;
+
 SEC("fexit/ad_lacpdu_send")
-int BPF_PROG(bt_lacpdu, struct port *port, int ret)
+int BPF_PROG(bt_lacpdu, void *port, int ret)
 {
-	if (!ret)
-		bt_control(port->slave, BT_LACPDU_LEN);
+	struct slave *slave = NULL;
+
+	if (!ret && !bpf_probe_read_kernel(&slave, sizeof(slave), port + bt_port_slave_offset))
+		bt_control(slave, BT_LACPDU_LEN);
 	return 0;
 }
 

@@ -94,10 +94,6 @@ struct bonding {
 	struct bond_params params;
 };
 
-struct port {
-	struct slave *slave;
-};
-
 #pragma clang attribute pop
 
 /* include/net/tcp_states.h: of the two kinds of struct sock_common that are no struct sock */

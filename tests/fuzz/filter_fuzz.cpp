@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 // Fuzzes the --filter expression: whatever comes in, parsing ends, an error is a usage error that shows no
-// control character, and an accepted filter can be evaluated. Built with -fsanitize=fuzzer by clang; seeds
-// are the expressions of tests/unit/flow/filter_test.cpp.
+// control character, and an accepted filter can be evaluated. Built by the preset "fuzz"; the
+// words of the language are in filter.dict.
 #include "user/flow/filter.h"
 
 #include <algorithm>

@@ -2,6 +2,7 @@
 #include "user/bond/netlink_reader.h"
 
 #include "user/base/fd.h"
+#include "user/bond/dump_parser.h"
 #include "user/bond/netlink_socket.h"
 
 #include <array>
@@ -139,8 +140,11 @@ Result<NetnsSnapshot> read_once() {
     snapshot.driver_loaded = proc || ::access(module_directory, F_OK) == 0;
     for (const Link& link : snapshot.links) {
         if (!proc || link.kind != "bond") continue;
-        if (const auto text = read_proc(fmt::format("{}/{}", proc_directory, link.name)))
-            snapshot.proc.emplace(link.name, parse_proc_slaves(*text));
+        const auto text = read_proc(fmt::format("{}/{}", proc_directory, link.name));
+        if (!text) continue;
+        // What it cannot understand is no reason to give up: netlink tells nearly everything.
+        auto dump = parse_dump(*text, {.source = link.name, .name = link.name, .from_kernel = true});
+        if (dump) snapshot.proc.emplace(link.name, std::move(dump->bonds.front()));
     }
     return snapshot;
 }
