@@ -2,6 +2,7 @@
 #include "user/report/json_writer.h"
 
 #include "user/base/text.h"
+#include "user/report/era_json.h"
 
 #include <cmath>
 
@@ -135,13 +136,6 @@ Json agreement_json(const BondReport& bond) {
     for (const Conversation& flow : agreement.disagreements)
         json["disagreements"].push_back(flow_json(bond, flow));
     return json;
-}
-
-// The members of a document that say for which kernel's hash the predictions are.
-Json era_json(const EraFinding& found) {
-    return {{"name", to_text(found.era)},
-            {"source", to_text(found.source)},
-            {"why", found.why.empty() ? Json(nullptr) : Json(valid_utf8(found.why))}};
 }
 
 Json bond_json(const BondReport& bond, bool predicted) {
