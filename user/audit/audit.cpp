@@ -98,28 +98,15 @@ bool judged_enough(const BondAudit& bond) {
     return !bond.watched || nothing_to_judge || judged(bond.tx) || judged(bond.rx);
 }
 
-ExitStatus status_of(const AuditResult& result) {
+ExitStatus status_of(const AuditInput& input, const AuditResult& result) {
     Severity worst = Severity::info;
     for (const Finding& finding : result.findings)
         worst = std::max(worst, finding.severity);
     if (worst == Severity::critical) return ExitStatus::critical;
     if (worst == Severity::warning) return ExitStatus::findings;
-    const bool sure =
-        !result.bonds.empty() && std::all_of(result.bonds.begin(), result.bonds.end(), judged_enough);
+    const bool sure = !input.obstacle && !result.bonds.empty() &&
+                      std::all_of(result.bonds.begin(), result.bonds.end(), judged_enough);
     return sure ? ExitStatus::fine : ExitStatus::cannot_tell;
-}
-
-std::string_view status_word(ExitStatus status) {
-    switch (status) {
-    case ExitStatus::fine:
-        return "OK";
-    case ExitStatus::findings:
-        return "WARNING";
-    case ExitStatus::critical:
-        return "CRITICAL";
-    default:
-        return "UNKNOWN";
-    }
 }
 
 // The bar separates text from performance data, and a line ends the first line.
@@ -136,18 +123,21 @@ std::string plugin_label(std::string_view text) {
     return label;
 }
 
-std::string verdicts(const BondAudit& bond) {
+std::string verdicts(const AuditInput& input, const BondAudit& bond) {
+    if (input.obstacle) return fmt::format("{}: balance unknown", bond.name);
     if (!bond.watched) return fmt::format("{}: traffic not watched", bond.name);
     return fmt::format("{}: TX {}, RX {}", bond.name, describe(bond.tx), describe(bond.rx));
 }
 
-std::string text_of(const AuditResult& result) {
-    if (result.bonds.empty()) return "no bonds";
+std::string text_of(const AuditInput& input, const AuditResult& result) {
+    if (result.bonds.empty() && result.findings.empty()) return "no bonds";
     if (result.status == ExitStatus::fine || result.status == ExitStatus::cannot_tell) {
         std::string text;
         for (const BondAudit& bond : result.bonds)
-            text += (text.empty() ? "" : "; ") + verdicts(bond);
-        if (result.status == ExitStatus::cannot_tell)
+            text += (text.empty() ? "" : "; ") + verdicts(input, bond);
+        if (input.obstacle)
+            text += fmt::format("; traffic could not be watched: {}", input.obstacle->what);
+        else if (result.status == ExitStatus::cannot_tell)
             text += "; 'bondtrace prove' makes traffic to judge balance by";
         return text;
     }
@@ -168,9 +158,9 @@ void add_perfdata(std::string& line, const BondAudit& bond, const Balance& balan
     line += fmt::format(" '{}_{}_flows'={};;;0;", plugin_label(bond.name), direction, balance.flows);
 }
 
-std::string line_of(const AuditResult& result) {
+std::string line_of(const AuditInput& input, const AuditResult& result) {
     std::string line =
-        fmt::format("BONDTRACE {} - {}", status_word(result.status), plugin_text(text_of(result)));
+        fmt::format("BONDTRACE {} - {}", plugin_word(result.status), plugin_text(text_of(input, result)));
     std::string data;
     for (const BondAudit& bond : result.bonds) {
         if (!bond.watched) continue;
@@ -191,11 +181,29 @@ AuditResult audit(const AuditInput& input, std::vector<Finding> others) {
         result.bonds.push_back(audit_traffic(view, result.findings));
     }
     if (input.traffic) append(result.findings, attach_findings(*input.traffic));
+    if (input.obstacle) result.findings.push_back(not_attached(*input.obstacle));
     std::stable_sort(result.findings.begin(), result.findings.end(),
                      [](const Finding& a, const Finding& b) { return a.severity > b.severity; });
-    result.status = status_of(result);
-    result.line = line_of(result);
+    result.status = status_of(input, result);
+    result.line = line_of(input, result);
     return result;
+}
+
+std::string_view plugin_word(ExitStatus status) {
+    switch (status) {
+    case ExitStatus::fine:
+        return "OK";
+    case ExitStatus::findings:
+        return "WARNING";
+    case ExitStatus::critical:
+        return "CRITICAL";
+    default:
+        return "UNKNOWN";
+    }
+}
+
+std::string unknown_line(std::string_view what) {
+    return fmt::format("BONDTRACE {} - {}", plugin_word(ExitStatus::cannot_tell), plugin_text(what));
 }
 
 } // namespace bondtrace

@@ -8,6 +8,7 @@
 #include "user/base/exit_status.h"
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace bondtrace {
@@ -29,7 +30,13 @@ struct AuditResult {
 
 // All findings about bonds, traffic and tracing, together with `others`, such as bonds that are missing. The
 // status is that of the most severe finding; with none above info it is "cannot tell" when there is no bond,
-// or when traffic was watched and neither direction of some balancing bond could be judged.
+// when traffic was watched and neither direction of some balancing bond could be judged, or when something
+// stood in the way of watching.
 AuditResult audit(const AuditInput& input, std::vector<Finding> others);
+
+// "OK", "WARNING", "CRITICAL", "UNKNOWN": the plug-ins' words.
+std::string_view plugin_word(ExitStatus status);
+// The line of an audit that came to nothing: "BONDTRACE UNKNOWN - WHAT".
+std::string unknown_line(std::string_view what);
 
 } // namespace bondtrace

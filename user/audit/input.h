@@ -2,6 +2,7 @@
 // What an audit judges: the state of bonds, and what was seen of their traffic.
 #pragma once
 
+#include "user/base/result.h"
 #include "user/bond/model.h"
 #include "user/hash/era.h"
 #include "user/report/flows_report.h"
@@ -18,6 +19,9 @@ struct AuditInput {
     // nullopt: nobody watched (a saved text). Otherwise with all flows, unfiltered; a bond is found in it by
     // its ifindex.
     std::optional<FlowsReport> traffic;
+    // Why there is no traffic although somebody wanted to watch it: balance is then unknown, not out of the
+    // question.
+    std::optional<Error> obstacle = std::nullopt;
     Era era = newest_era; // of the kernel that chose the slaves
 };
 

@@ -104,4 +104,17 @@ std::vector<Finding> attach_findings(const FlowsReport& traffic) {
     return findings;
 }
 
+Finding not_attached(const Error& obstacle) {
+    Finding finding;
+    finding.id = "trace.attach-fallback";
+    finding.severity = Severity::info;
+    finding.summary = "traffic could not be watched, the state alone was judged";
+    finding.seen = obstacle.what;
+    if (!obstacle.advice.empty()) finding.seen += "; " + obstacle.advice;
+    std::replace(finding.seen.begin(), finding.seen.end(), '\n', ' ');
+    finding.why = "What the state shows stands; whether the traffic is balanced is unknown.";
+    finding.fixes = {{"bondtrace", "bondtrace check"}};
+    return finding;
+}
+
 } // namespace bondtrace

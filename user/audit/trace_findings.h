@@ -15,4 +15,7 @@ std::vector<Finding> trace_findings(const BondView& view);
 // What concerns all bonds: attachment and a full table. Their `bond` is empty.
 std::vector<Finding> attach_findings(const FlowsReport& traffic);
 
+// That nothing could be attached at all: only what the state shows is left. Its `bond` is empty.
+Finding not_attached(const Error& obstacle);
+
 } // namespace bondtrace

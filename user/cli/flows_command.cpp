@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "user/cli/flows_command.h"
 
-#include "user/base/privileges.h"
 #include "user/base/units.h"
+#include "user/cli/window.h"
 #include "user/flow/filter.h"
 #include "user/flow/sort.h"
 #include "user/probe/era_probe.h"
@@ -15,8 +15,6 @@
 #include "user/trace/observation.h"
 
 #include <algorithm>
-#include <array>
-#include <cerrno>
 #include <chrono>
 #include <cstdio>
 #include <memory>
@@ -27,14 +25,11 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <poll.h>
-#include <unistd.h>
 
 namespace bondtrace {
 namespace {
 
 using std::chrono::nanoseconds;
-using Clock = std::chrono::steady_clock;
 
 struct FlowsOptions {
     CommonOptions common;
@@ -93,59 +88,6 @@ Result<void> check_names(const Filter& filter, const Observation& observation) {
     return missing(filter.slave_names(), observation.slave_names(), "slave");
 }
 
-// One line on the terminal that says what is going on, and leaves none behind.
-class Progress {
-  public:
-    Progress(nanoseconds duration, const std::vector<std::string>& bonds)
-        : shown_(duration > std::chrono::seconds(2) && isatty(STDERR_FILENO) != 0),
-          bonds_(fmt::format("{}", fmt::join(bonds, ", "))) {}
-    ~Progress() {
-        if (shown_) fmt::print(stderr, "\r\033[K");
-    }
-    Progress(const Progress&) = delete;
-    Progress& operator=(const Progress&) = delete;
-
-    void show(nanoseconds left) const {
-        if (!shown_) return;
-        const auto seconds = std::chrono::ceil<std::chrono::seconds>(left).count();
-        fmt::print(stderr, "\r\033[Kwatching {}: {} s left, Ctrl-C ends it now", bonds_, seconds);
-        std::fflush(stderr);
-    }
-
-  private:
-    bool shown_;
-    std::string bonds_;
-};
-
-// Watches until the time is over or a signal comes, following the links meanwhile; true when it was a signal.
-Result<bool> watch(Observation& observation, const Fd& signals, nanoseconds duration) {
-    const Progress progress(duration, observation.bond_names());
-    const auto end = Clock::now() + duration;
-    for (;;) {
-        const auto left = std::chrono::duration_cast<nanoseconds>(end - Clock::now());
-        if (left.count() <= 0) return false;
-        progress.show(left);
-        const auto wait = std::min<nanoseconds>(left, std::chrono::seconds(1));
-        std::array<pollfd, 2> sources{{{signals.get(), POLLIN, 0}, {observation.fd(), POLLIN, 0}}};
-        const int ready = poll(sources.data(), sources.size(),
-                               static_cast<int>(std::chrono::ceil<std::chrono::milliseconds>(wait).count()));
-        if (ready < 0 && errno != EINTR) return fail_errno(errno, "waiting for the end of the window");
-        if (ready <= 0) continue;
-        if (sources[0].revents != 0) return true;
-        if (sources[1].revents != 0)
-            if (const auto followed = observation.follow(); !followed)
-                return tl::make_unexpected(followed.error());
-    }
-}
-
-// What is needed once everything is attached: BPF map reads, and entering another namespace again to read its
-// state.
-Result<void> drop_privileges(const NetNs& netns) {
-    std::vector<cap_value_t> keep{CAP_BPF, CAP_NET_ADMIN};
-    if (!netns.is_current()) keep.push_back(CAP_SYS_ADMIN);
-    return drop_capabilities_except(keep);
-}
-
 ExitStatus run_flows(const FlowsOptions& options) {
     const auto request = understand(options);
     if (!request) return report_error(request.error());
@@ -166,7 +108,7 @@ ExitStatus run_flows(const FlowsOptions& options) {
     if (const auto dropped = drop_privileges(*netns); !dropped) return report_error(dropped.error());
     if (options.common.verbose)
         fmt::print(stderr, "bondtrace: counting on {}\n", fmt::join(observation->bond_names(), ", "));
-    const auto interrupted = watch(*observation, *signals, request->duration);
+    const auto interrupted = watch(&*observation, *signals, request->duration, observation->bond_names());
     if (!interrupted) return report_error(interrupted.error());
     const auto observed = observation->finish();
     if (!observed) return report_error(observed.error());

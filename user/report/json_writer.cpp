@@ -3,6 +3,7 @@
 
 #include "user/base/text.h"
 #include "user/report/era_json.h"
+#include "user/report/json_parts.h"
 
 #include <cmath>
 
@@ -12,41 +13,7 @@
 namespace bondtrace {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 constexpr std::string_view no_prediction = "no prediction was made";
-
-template<typename Value> Json or_null(const std::optional<Value>& value) {
-    return value ? Json(*value) : Json(nullptr);
-}
-
-// JSON has no word for NaN and infinity.
-Json number_or_null(std::optional<double> value) {
-    return value && std::isfinite(*value) ? Json(*value) : Json(nullptr);
-}
-
-Json counts_json(const Counts& counts) {
-    return {{"packets", counts.packets},
-            {"bytes", counts.bytes},
-            {"wire_packets", counts.wire_packets},
-            {"wire_bytes", counts.wire_bytes}};
-}
-
-Json direction_json(const BondReport& bond, const SlaveReport& slave, bool received) {
-    const SlaveDirection& direction = received ? slave.rx : slave.tx;
-    Json json = counts_json(direction.traced);
-    json["flows"] = direction.flows;
-    json["share"] = number_or_null(bond.share(slave, received));
-    json["untracked"] = counts_json(direction.untracked);
-    json["control"] = counts_json(direction.control);
-    if (received) json["inactive"] = counts_json(direction.inactive);
-    json["unparsed_packets"] = direction.unparsed;
-    return json;
-}
-
-std::string_view unit_text(const SlaveDirection& direction) {
-    return direction.counter_unit() == CountUnit::wire ? "wire" : "skb";
-}
 
 Json slave_json(const BondReport& bond, const SlaveReport& slave) {
     Json json;
@@ -57,14 +24,8 @@ Json slave_json(const BondReport& bond, const SlaveReport& slave) {
     json["speed_mbps"] = or_null(slave.speed_mbps);
     json["tx"] = direction_json(bond, slave, false);
     json["rx"] = direction_json(bond, slave, true);
-    json["counters"] = {{"tx_packets", slave.tx.counter_packets},
-                        {"tx_bytes", slave.tx.counter_bytes},
-                        {"rx_packets", slave.rx.counter_packets},
-                        {"rx_bytes", slave.rx.counter_bytes}};
-    json["coverage"] = {{"tx", number_or_null(slave.tx.coverage())},
-                        {"rx", number_or_null(slave.rx.coverage())},
-                        {"tx_unit", unit_text(slave.tx)},
-                        {"rx_unit", unit_text(slave.rx)}};
+    json["counters"] = counters_json(slave);
+    json["coverage"] = coverage_json(slave);
     return json;
 }
 
@@ -148,12 +109,6 @@ Json bond_json(const BondReport& bond, bool predicted) {
     json["xmit_hash_policy_used"] = bond.policy_used;
     json["agreement"] = predicted ? agreement_json(bond) : Json(nullptr);
     return json;
-}
-
-Json losses_json(const Losses& losses) {
-    return {{"untracked_packets", losses.untracked_packets}, {"unparsed_packets", losses.unparsed_packets},
-            {"recursion_misses", losses.recursion_misses},   {"slots_full", losses.slots_full},
-            {"consumed_unknown", losses.consumed_unknown},   {"reading_skew", losses.reading_skew}};
 }
 
 std::string dump(const Json& json) {

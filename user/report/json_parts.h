@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+// The parts that several JSON documents have in common.
+#pragma once
+
+#include "user/report/flows_report.h"
+
+#include <optional>
+
+#include <nlohmann/json.hpp>
+
+namespace bondtrace {
+
+using Json = nlohmann::ordered_json;
+
+template<typename Value> Json or_null(const std::optional<Value>& value) {
+    return value ? Json(*value) : Json(nullptr);
+}
+
+// JSON has no word for NaN and infinity: null.
+Json number_or_null(std::optional<double> value);
+
+// {"packets", "bytes", "wire_packets", "wire_bytes"}.
+Json counts_json(const Counts& counts);
+
+// What was traced of one direction of a slave, as in the documents' "tx" and "rx".
+Json direction_json(const BondReport& bond, const SlaveReport& slave, bool received);
+
+// The members "counters" and "coverage" of a slave.
+Json counters_json(const SlaveReport& slave);
+Json coverage_json(const SlaveReport& slave);
+
+// The member "losses" of a document.
+Json losses_json(const Losses& losses);
+
+} // namespace bondtrace
