@@ -50,6 +50,7 @@ TEST(EraProbe, DoesNotLoadTheDriver) {
     ASSERT_FALSE(era);
     EXPECT_THAT(era.error().what, testing::HasSubstr("not loaded"));
     EXPECT_NE(capture({"ip", "link", "show", "bond0"}).status, 0);
+    ASSERT_TRUE(run({"modprobe", "bonding", "max_bonds=0"})); // for the tests that follow
 }
 
 } // namespace
