@@ -21,15 +21,48 @@ static __always_inline long bt_read(const struct bt_packet *packet, __s32 offset
 	return bpf_probe_read_kernel(to, size, packet->frame + offset);
 }
 
+/* tls_is_skb_tx_device_offloaded(): the socket's packets go to the device that encrypts them, whatever the hash. */
+static __always_inline int bt_is_offloaded(const struct sk_buff *skb)
+{
+	const struct sock *sk = skb->sk;
+	__u8 state;
+
+	if (!sk || !bpf_core_field_exists(sk->sk_validate_xmit_skb))
+		return 0;
+	state = BPF_CORE_READ(sk, __sk_common.skc_state);
+	if (state == TCP_TIME_WAIT || state == TCP_NEW_SYN_RECV)
+		return 0;
+	return BPF_CORE_READ(sk, sk_validate_xmit_skb) != NULL;
+}
+
+/*
+ * What decided about the slave, read a moment after the decision. Another CPU can change the bond in between, which
+ * takes a change of configuration or link within some hundred nanoseconds.
+ */
 static __always_inline void bt_note_origin(const struct bt_origin *origin, struct bt_flow_value *value)
 {
 	struct bond_up_slave *usable;
+	struct slave *active;
 
 	if (!origin)
 		return;
+	value->hash_flags |= BT_HASH_NOTED;
 	value->skb_hash = origin->skb->hash;
+	value->protocol = bpf_ntohs(origin->skb->protocol);
+	value->mode = origin->bond->params.mode;
+	value->policy = origin->bond->params.xmit_policy;
 	if (BPF_CORE_READ_BITFIELD(origin->skb, l4_hash))
 		value->hash_flags |= BT_HASH_L4;
+	if (origin->bond->params.tlb_dynamic_lb)
+		value->hash_flags |= BT_HASH_TLB_DYNAMIC;
+	if (bt_is_offloaded(origin->skb))
+		value->hash_flags |= BT_HASH_OFFLOADED;
+	active = origin->bond->curr_active_slave;
+	if (active) {
+		value->hash_flags |= BT_HASH_HAS_ACTIVE;
+		if (active->dev == origin->slave)
+			value->hash_flags |= BT_HASH_ACTIVE;
+	}
 
 	/* The order the driver itself indexes with, at this very instant; nowhere exported. */
 	usable = origin->bond->usable_slaves;

@@ -106,7 +106,8 @@ bool spreads_without_steps(const BondView& view, const Sample& sample, const Num
     }
     const std::size_t slaves = view.usable.size(), flows = hashes.size();
     const std::uint64_t largest = largest_class(hashes, slaves);
-    const double allowed = std::max(static_cast<double>((flows + slaves - 1) / slaves + 1),
+    const std::size_t rounded_up = (flows + slaves - 1) / slaves;
+    const double allowed = std::max(static_cast<double>(rounded_up + 1),
                                     even_enough * static_cast<double>(flows) / static_cast<double>(slaves));
     return largest < crowded && static_cast<double>(largest) <= allowed;
 }

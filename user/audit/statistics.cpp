@@ -114,8 +114,9 @@ double upper_gamma(double a, double x) {
     if (x <= 0) return 1;
     // ln Gamma(a) for a multiple of one half, by the recurrence from Gamma(1) or Gamma(1/2).
     double log_gamma = std::fmod(a, 1) > 0.25 ? 0.57236494292470008707 : 0;
-    for (double b = std::fmod(a, 1) > 0.25 ? 0.5 : 1; b < a - 0.25; ++b)
-        log_gamma += std::log(b);
+    const double first = std::fmod(a, 1) > 0.25 ? 0.5 : 1;
+    for (int step = 0; first + step < a - 0.25; ++step)
+        log_gamma += std::log(first + step);
     const double scale = std::exp(a * std::log(x) - x - log_gamma);
     if (x < a + 1) {
         double term = 1 / a, sum = term;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "user/bond/link_message.h"
 
+#include "user/bond/netlink_attributes.h"
+
 #include <algorithm>
 #include <cstring>
 
@@ -14,7 +16,11 @@
 namespace bondtrace {
 namespace {
 
-using Bytes = std::span<const std::byte>;
+using netlink::Bytes;
+using netlink::for_each_attribute;
+using netlink::read;
+using netlink::read_ifindex;
+using netlink::read_text;
 
 // Attributes younger than the oldest headers this is built with (linux/if_link.h of 5.10).
 constexpr std::uint16_t bond_ad_lacp_active = 29;                                                     // 5.15
@@ -25,32 +31,6 @@ constexpr std::uint16_t bond_broadcast_neigh = 33;                              
 constexpr std::uint16_t bond_lacp_strict = 34;                                                        // 7.0
 constexpr std::uint16_t slave_prio = 9;                                                               // 6.0
 constexpr std::uint16_t slave_actor_port_prio = 10, slave_churn_actor = 11, slave_churn_partner = 12; // 6.18
-
-// Calls `use(type, payload)` for each attribute. False when one does not fit into `attributes`.
-template<typename Use> bool for_each_attribute(Bytes attributes, Use use) {
-    while (attributes.size() >= NLA_HDRLEN) {
-        nlattr header{};
-        // Copied rather than cast: bytes from a file or a fuzzer need not be aligned.
-        std::memcpy(&header, attributes.data(), sizeof(header));
-        if (header.nla_len < NLA_HDRLEN || header.nla_len > attributes.size()) return false;
-        use(static_cast<std::uint16_t>(header.nla_type & NLA_TYPE_MASK),
-            attributes.subspan(NLA_HDRLEN, header.nla_len - std::size_t{NLA_HDRLEN}));
-        attributes = attributes.subspan(std::min<std::size_t>(NLA_ALIGN(header.nla_len), attributes.size()));
-    }
-    return true; // fewer bytes than a header: padding
-}
-
-// A value of exactly T's size; anything else leaves `value` alone.
-template<typename T> bool read(Bytes payload, T& value) {
-    if (payload.size() != sizeof(T)) return false;
-    std::memcpy(&value, payload.data(), sizeof(T));
-    return true;
-}
-
-template<typename T> void read(Bytes payload, std::optional<T>& value) {
-    T read_value{};
-    if (read(payload, read_value)) value = read_value;
-}
 
 void read_flag(Bytes payload, bool& value) {
     std::uint8_t number = 0;
@@ -95,18 +75,6 @@ std::optional<std::uint16_t> read_port_state(Bytes payload) {
     if (read(payload, narrow)) return narrow;
     if (read(payload, wide)) return wide;
     return std::nullopt;
-}
-
-// An interface index; 0 when it is none.
-int read_ifindex(Bytes payload) {
-    std::int32_t index = 0;
-    return read(payload, index) && index > 0 ? index : 0;
-}
-
-// Text with or without its terminating zero.
-std::string read_text(Bytes payload) {
-    const auto* const begin = reinterpret_cast<const char*>(payload.data());
-    return {begin, ::strnlen(begin, payload.size())};
 }
 
 bool parse_aggregator(Bytes nest, AggregatorInfo& info) {

@@ -28,7 +28,7 @@ constexpr int max_dumps = 20;
 // How often the two sources may disagree before netlink alone is believed.
 constexpr int max_snapshots = 5;
 constexpr std::chrono::seconds answer_timeout{10};
-constexpr std::size_t max_links = 1'000'000, max_proc_text = 4 * 1024 * 1024;
+constexpr std::size_t max_links = 1'000'000, max_proc_text = 4UL * 1024 * 1024;
 
 // A directory that exists exactly while the driver is in the kernel, in every namespace.
 constexpr const char* proc_directory = "/proc/thread-self/net/bonding";

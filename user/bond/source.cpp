@@ -119,7 +119,7 @@ Result<void> take_plain(const SavedDirectory& directory, const std::string& rela
     const auto names = directory.names(relative);
     if (!names) return tl::make_unexpected(names.error());
     for (const std::string& name : *names) {
-        const std::string file = relative == "." ? name : relative + "/" + name;
+        const std::string file = relative == "." ? name : fmt::format("{}/{}", relative, name);
         if (!directory.has_file(file)) continue;
         const auto text = directory.read(file, max_file);
         if (!text) {

@@ -5,6 +5,7 @@
 #include "user/base/units.h"
 #include "user/bond/source.h"
 #include "user/cli/window.h"
+#include "user/probe/era_probe.h"
 #include "user/report/audit_html.h"
 #include "user/report/audit_json.h"
 #include "user/report/audit_text.h"
@@ -45,7 +46,7 @@ struct AuditOptions {
 // The options that are more than words, understood.
 struct AuditRequest {
     nanoseconds duration{};
-    EraFinding era;
+    std::optional<EraFinding> era; // given by the user
 };
 
 Result<AuditRequest> understand(const AuditOptions& options) {
@@ -53,13 +54,10 @@ Result<AuditRequest> understand(const AuditOptions& options) {
     const auto duration = parse_duration(options.duration);
     if (!duration) return fail(ErrorKind::usage, "--for: " + duration.error().what, duration.error().advice);
     request.duration = *duration;
-    if (options.era.empty()) {
-        request.era = assume_era(kernel_release(), "from the kernel's release");
-        return request;
-    }
+    if (options.era.empty()) return request;
     const auto era = parse_era(options.era);
     if (!era) return fail(ErrorKind::usage, "--era: " + era.error().what, era.error().advice);
-    request.era = {*era, EraSource::given, {}};
+    request.era = EraFinding{*era, EraSource::given, {}};
     return request;
 }
 
@@ -156,9 +154,17 @@ Result<std::vector<Bond>> read_again(const LinkReader& reader, Selection& select
     return now;
 }
 
+// An audit stands without the era's last certainty, so that a kernel that answers like none known is no error
+// here.
+EraFinding era_of_this_kernel() {
+    const auto found = find_era_for_checking();
+    return found ? *found : assume_era(kernel_release(), found.error().what);
+}
+
 // Watches; without being able to attach, the time passes all the same, for counters move in it.
 Result<void> watch_traffic(AuditReport& report, const AuditOptions& options, const AuditRequest& request,
                            const NetNs& netns, const Fd& signals, const std::vector<std::string>& names) {
+    const EraFinding era = request.era ? *request.era : era_of_this_kernel();
     auto observation =
         Observation::start(netns, names, {.max_flows = options.max_flows, .verbose = options.common.verbose});
     if (!observation) report.input.obstacle = observation.error();
@@ -179,8 +185,8 @@ Result<void> watch_traffic(AuditReport& report, const AuditOptions& options, con
     FlowsReport traffic = build_flows_report(*observed, report.header, options.common.netns);
     traffic.interrupted = *interrupted;
     report.input.traffic = std::move(traffic);
-    report.input.era = request.era.era;
-    report.era = request.era;
+    report.input.era = era.era;
+    report.era = era;
     return {};
 }
 

@@ -26,12 +26,12 @@
 
 namespace bondtrace {
 
-void add_common_options(CLI::App& command, CommonOptions& options) {
+void add_common_options(CLI::App& command, CommonOptions& options, const char* verbose) {
     command
         .add_option("--netns", options.netns,
                     "The bonds' network namespace: a name of `ip netns`, a PID or a path")
         ->type_name("NAME|PID|PATH");
-    command.add_flag("-v,--verbose", options.verbose, "Show what libbpf and the verifier say");
+    command.add_flag("-v,--verbose", options.verbose, verbose);
 }
 
 Result<NetNs> open_netns(const CommonOptions& options) {

@@ -21,8 +21,9 @@ struct CommonOptions {
     bool verbose = false;
 };
 
-// --netns and -v.
-void add_common_options(CLI::App& command, CommonOptions& options);
+// --netns and -v, which is described as `verbose`.
+void add_common_options(CLI::App& command, CommonOptions& options,
+                        const char* verbose = "Show what libbpf and the verifier say");
 
 // The namespace that the options name.
 Result<NetNs> open_netns(const CommonOptions& options);

@@ -5,11 +5,13 @@
 #include "user/cli/window.h"
 #include "user/flow/filter.h"
 #include "user/flow/sort.h"
+#include "user/probe/era_probe.h"
 #include "user/report/csv_writer.h"
 #include "user/report/flows_build.h"
 #include "user/report/json_writer.h"
 #include "user/report/losses_text.h"
 #include "user/report/text_writer.h"
+#include "user/trace/flow_dissector.h"
 #include "user/trace/observation.h"
 
 #include <algorithm>
@@ -37,6 +39,7 @@ struct FlowsOptions {
     std::optional<std::size_t> top;
     std::string filter;
     std::uint32_t max_flows = TraceConfig{}.max_flows;
+    std::string era;
     bool json = false;
     bool csv = false;
     ColorChoice color = ColorChoice::automatic;
@@ -47,6 +50,7 @@ struct FlowsRequest {
     nanoseconds duration{};
     SortKey sort = SortKey::bytes;
     Filter filter;
+    std::optional<EraFinding> era; // given by the user
 };
 
 Result<FlowsRequest> understand(const FlowsOptions& options) {
@@ -57,6 +61,11 @@ Result<FlowsRequest> understand(const FlowsOptions& options) {
     const auto sort = parse_sort_key(options.sort);
     if (!sort) return fail(ErrorKind::usage, "--sort: " + sort.error().what, sort.error().advice);
     request.sort = *sort;
+    if (!options.era.empty()) {
+        const auto era = parse_era(options.era);
+        if (!era) return fail(ErrorKind::usage, "--era: " + era.error().what, era.error().advice);
+        request.era = {*era, EraSource::given, {}};
+    }
     if (options.filter.empty()) return request;
     auto filter = parse_filter(options.filter);
     if (!filter) return tl::make_unexpected(filter.error());
@@ -86,6 +95,10 @@ ExitStatus run_flows(const FlowsOptions& options) {
     if (!netns) return report_error(netns.error());
     const auto signals = open_signals();
     if (!signals) return report_error(signals.error());
+    // Where it cannot be seen, encap policies are taken to be unpredictable, and the flows say why.
+    const auto dissector = flow_dissector_attached(*netns);
+    const auto era = request->era ? *request->era : find_era_for_checking();
+    if (!era) return report_error(era.error());
 
     auto observation = Observation::start(
         *netns, options.bonds, {.max_flows = options.max_flows, .verbose = options.common.verbose});
@@ -103,6 +116,7 @@ ExitStatus run_flows(const FlowsOptions& options) {
     FlowsReport report =
         build_flows_report(*observed, make_header(observed->attachment), options.common.netns);
     report.interrupted = *interrupted;
+    add_predictions(report, *observed, *era, dissector.value_or(true));
     const Names names = report.names();
     std::erase_if(report.flows,
                   [&](const Conversation& flow) { return !request->filter.matches(flow, names); });
@@ -149,6 +163,10 @@ void add_flows_command(CLI::App& app, ExitStatus& status) {
         ->type_name("N")
         ->check(CLI::Range(1U, 16U * 1024 * 1024))
         ->capture_default_str();
+    command
+        ->add_option("--era", options->era,
+                     "The kernel's hash to check flows against: a release (6.1, 5.10), or traits")
+        ->type_name("ERA");
     auto* json =
         command->add_flag("--json", options->json, "A JSON document (docs/schema/flows.schema.json)");
     command->add_flag("--csv", options->csv, "One line a flow; what was lost goes to standard error")

@@ -238,6 +238,19 @@ MacAddress mac_of(const __u8 (&bytes)[6]) {
     return mac;
 }
 
+std::optional<BondNote> note_of(const bt_flow_value& value) {
+    constexpr auto last_mode = static_cast<std::uint8_t>(BondMode::balance_alb);
+    constexpr auto last_policy = static_cast<std::uint8_t>(HashPolicy::vlan_srcmac);
+    if (!(value.hash_flags & BT_HASH_NOTED) || value.mode > last_mode || value.policy > last_policy)
+        return std::nullopt;
+    BondNote note;
+    note.mode = static_cast<BondMode>(value.mode);
+    note.policy = static_cast<HashPolicy>(value.policy);
+    note.tlb_dynamic_lb = value.hash_flags & BT_HASH_TLB_DYNAMIC;
+    if (value.hash_flags & BT_HASH_HAS_ACTIVE) note.active_slave = value.hash_flags & BT_HASH_ACTIVE;
+    return note;
+}
+
 SlaveUse use_of(const FlowEntry& entry) {
     const bt_flow_value& value = entry.value;
     const bool received = entry.key.flags & BT_KEY_RX;
@@ -253,8 +266,12 @@ SlaveUse use_of(const FlowEntry& entry) {
     if (received) return use;
     use.origin.tci = value.tci;
     use.origin.outer_ethertype = value.outer_ethertype;
+    use.origin.protocol = value.protocol;
+    use.origin.extension_headers = entry.key.flags & BT_KEY_EXTHDR;
     use.origin.skb_hash = value.skb_hash;
     use.origin.l4_hash = value.hash_flags & BT_HASH_L4;
+    use.origin.offloaded = value.hash_flags & BT_HASH_OFFLOADED;
+    use.origin.bond = note_of(value);
     if (value.hash_flags & BT_HASH_USABLE) {
         use.origin.usable_count = value.usable_count;
         if (value.usable_index != BT_NO_INDEX) use.origin.usable_index = value.usable_index;

@@ -2,7 +2,10 @@
 #include "user/report/json_writer.h"
 
 #include "user/base/text.h"
+#include "user/report/era_json.h"
 #include "user/report/json_parts.h"
+
+#include <cmath>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -84,7 +87,19 @@ Json flow_json(const BondReport& bond, const Conversation& flow) {
     return json;
 }
 
-Json bond_json(const BondReport& bond) {
+Json agreement_json(const BondReport& bond) {
+    const Agreement& agreement = bond.agreement;
+    Json json;
+    json["checked"] = agreement.checked;
+    json["agree"] = agreement.agree;
+    json["unchecked_why"] = agreement.unchecked_why.empty() ? Json(nullptr) : Json(agreement.unchecked_why);
+    json["disagreements"] = Json::array();
+    for (const Conversation& flow : agreement.disagreements)
+        json["disagreements"].push_back(flow_json(bond, flow));
+    return json;
+}
+
+Json bond_json(const BondReport& bond, bool predicted) {
     Json json;
     json["name"] = valid_utf8(bond.name);
     json["netns"] = bond.netns.empty() ? Json(nullptr) : Json(valid_utf8(bond.netns));
@@ -92,6 +107,7 @@ Json bond_json(const BondReport& bond) {
     json["mode"] = to_text(bond.mode);
     json["xmit_hash_policy"] = to_text(bond.policy);
     json["xmit_hash_policy_used"] = bond.policy_used;
+    json["agreement"] = predicted ? agreement_json(bond) : Json(nullptr);
     return json;
 }
 
@@ -139,6 +155,7 @@ std::string flows_json(const FlowsReport& report) {
     head["flows_total"] = report.flows_total;
     head["flows_matching"] = report.flows_matching;
     head["max_flows"] = report.max_flows;
+    head["era"] = report.era ? era_json(*report.era) : Json(nullptr);
 
     // Flows are written one by one: a document tree of a full table would take gigabytes.
     std::string text = "{\n ";
@@ -146,7 +163,7 @@ std::string flows_json(const FlowsReport& report) {
     text += ",\n \"bonds\":[";
     for (std::size_t i = 0; i < report.bonds.size(); ++i) {
         text += i == 0 ? "\n  {" : ",\n  {";
-        append_members(text, bond_json(report.bonds[i]), ",\n   ");
+        append_members(text, bond_json(report.bonds[i], report.era.has_value()), ",\n   ");
         append_list(text, "slaves", report.bonds[i].slaves,
                     [&](const SlaveReport& slave) { return slave_json(report.bonds[i], slave); });
         append_list(text, "flows", flows[i],
