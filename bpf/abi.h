@@ -65,8 +65,13 @@ struct bt_count {
 BT_STATIC_ASSERT(sizeof(struct bt_count) == 32, "count layout");
 
 enum bt_hash_flags {
-	BT_HASH_L4 = 1 << 0,     /* skb->l4_hash: encap3+4 takes skb->hash as it is */
-	BT_HASH_USABLE = 1 << 1, /* usable_index and usable_count were read */
+	BT_HASH_L4 = 1 << 0,           /* skb->l4_hash: encap3+4 takes skb->hash as it is */
+	BT_HASH_USABLE = 1 << 1,       /* usable_index and usable_count were read */
+	BT_HASH_NOTED = 1 << 2,        /* skb_hash, protocol, mode, policy and the flags from here on were read */
+	BT_HASH_TLB_DYNAMIC = 1 << 3,  /* the bond's tlb_dynamic_lb */
+	BT_HASH_HAS_ACTIVE = 1 << 4,   /* the bond had an active slave */
+	BT_HASH_ACTIVE = 1 << 5,       /* and it was this one */
+	BT_HASH_OFFLOADED = 1 << 6,    /* of a socket that has TLS offload, which binds it to one slave */
 };
 
 #define BT_NO_INDEX 0xffff
@@ -83,8 +88,11 @@ struct bt_flow_value {
 	__u32 skb_hash;
 	__u16 usable_index;    /* position of the slave in bond->usable_slaves, BT_NO_INDEX when it is not in there */
 	__u16 usable_count;
-	__u32 hash_flags;      /* enum bt_hash_flags */
-	__u32 zero;
+	__u16 hash_flags;      /* enum bt_hash_flags */
+	__u16 protocol;        /* skb->protocol, host order */
+	__u8 mode;             /* of the bond at that moment: BOND_MODE_*, BOND_XMIT_POLICY_* (linux/if_bonding.h) */
+	__u8 policy;
+	__u16 zero;
 };
 BT_STATIC_ASSERT(sizeof(struct bt_flow_value) == 80, "value layout");
 

@@ -21,15 +21,48 @@ static __always_inline long bt_read(const struct bt_packet *packet, __s32 offset
 	return bpf_probe_read_kernel(to, size, packet->frame + offset);
 }
 
+/* tls_is_skb_tx_device_offloaded(): the socket's packets go to the device that encrypts them, whatever the hash. */
+static __always_inline int bt_is_offloaded(const struct sk_buff *skb)
+{
+	const struct sock *sk = skb->sk;
+	__u8 state;
+
+	if (!sk || !bpf_core_field_exists(sk->sk_validate_xmit_skb))
+		return 0;
+	state = BPF_CORE_READ(sk, __sk_common.skc_state);
+	if (state == TCP_TIME_WAIT || state == TCP_NEW_SYN_RECV)
+		return 0;
+	return BPF_CORE_READ(sk, sk_validate_xmit_skb) != NULL;
+}
+
+/*
+ * What decided about the slave, read a moment after the decision. Another CPU can change the bond in between, which
+ * takes a change of configuration or link within some hundred nanoseconds.
+ */
 static __always_inline void bt_note_origin(const struct bt_origin *origin, struct bt_flow_value *value)
 {
 	struct bond_up_slave *usable;
+	struct slave *active;
 
 	if (!origin)
 		return;
+	value->hash_flags |= BT_HASH_NOTED;
 	value->skb_hash = origin->skb->hash;
+	value->protocol = bpf_ntohs(origin->skb->protocol);
+	value->mode = origin->bond->params.mode;
+	value->policy = origin->bond->params.xmit_policy;
 	if (BPF_CORE_READ_BITFIELD(origin->skb, l4_hash))
 		value->hash_flags |= BT_HASH_L4;
+	if (origin->bond->params.tlb_dynamic_lb)
+		value->hash_flags |= BT_HASH_TLB_DYNAMIC;
+	if (bt_is_offloaded(origin->skb))
+		value->hash_flags |= BT_HASH_OFFLOADED;
+	active = origin->bond->curr_active_slave;
+	if (active) {
+		value->hash_flags |= BT_HASH_HAS_ACTIVE;
+		if (active->dev == origin->slave)
+			value->hash_flags |= BT_HASH_ACTIVE;
+	}
 
 	/* The order the driver itself indexes with, at this very instant; nowhere exported. */
 	usable = origin->bond->usable_slaves;
@@ -238,27 +271,34 @@ int bt_rx(void *ctx)
 /* What the driver sends on a slave itself, beside bond_dev_queue_xmit(): of known size, counted where it is made. */
 static __always_inline void bt_control(struct slave *slave, __u32 bytes)
 {
-	struct bt_device id = {
-		.netns = slave->dev->nd_net.net->ns.inum,
-		.ifindex = slave->bond->dev->ifindex,
-	};
+	struct net_device *dev = BPF_CORE_READ(slave, dev);
 	struct bt_slave_totals *totals;
+	struct bt_device id;
 	struct bt_bond *traced;
 	__u32 slot;
 
+	bt_bond_of_slave(dev, &id);
 	traced = bt_find_bond(id);
 	if (!traced)
 		return;
-	totals = bt_slave(traced, slave->dev->ifindex, &slot);
+	totals = bt_slave(traced, BPF_CORE_READ(dev, ifindex), &slot);
 	if (totals)
 		bt_add(&totals->tx_control, bytes, 0, 0);
 }
 
+/*
+ * Where the slave is in the driver's struct port. Not by CO-RE: that takes a type of this name from the kernel proper when
+ * there is one, and there is (drivers/char/virtio_console.c), before it looks at modules.
+ */
+const volatile __u32 bt_port_slave_offset;
+
 SEC("fexit/ad_lacpdu_send")
-int BPF_PROG(bt_lacpdu, struct port *port, int ret)
+int BPF_PROG(bt_lacpdu, void *port, int ret)
 {
-	if (!ret)
-		bt_control(port->slave, BT_LACPDU_LEN);
+	struct slave *slave = NULL;
+
+	if (!ret && !bpf_probe_read_kernel(&slave, sizeof(slave), port + bt_port_slave_offset))
+		bt_control(slave, BT_LACPDU_LEN);
 	return 0;
 }
 

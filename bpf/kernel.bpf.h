@@ -29,8 +29,18 @@ struct net_device {
 	void *rx_handler_data; /* of a slave: its struct slave */
 };
 
+struct sock_common {
+	volatile unsigned char skc_state;
+};
+
+struct sock {
+	struct sock_common __sk_common;
+	void *sk_validate_xmit_skb; /* set while a device does the socket's TLS; absent without CONFIG_SOCK_VALIDATE_XMIT */
+};
+
 struct sk_buff {
 	struct net_device *dev;
+	struct sock *sk;
 	unsigned int len;
 	unsigned int data_len;
 	__be16 protocol;
@@ -71,16 +81,24 @@ struct bond_up_slave {
 	struct slave *arr[0];
 };
 
-struct bonding {
-	struct net_device *dev;
-	struct bond_up_slave *usable_slaves;
+struct bond_params {
+	int mode;
+	int xmit_policy;
+	int tlb_dynamic_lb;
 };
 
-struct port {
-	struct slave *slave;
+struct bonding {
+	struct net_device *dev;
+	struct slave *curr_active_slave;
+	struct bond_up_slave *usable_slaves;
+	struct bond_params params;
 };
 
 #pragma clang attribute pop
+
+/* include/net/tcp_states.h: of the two kinds of struct sock_common that are no struct sock */
+#define TCP_TIME_WAIT    6
+#define TCP_NEW_SYN_RECV 12
 
 /* include/linux/netdevice.h, enum rx_handler_result */
 #define RX_HANDLER_CONSUMED 0

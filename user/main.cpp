@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 // The program: one subcommand a task, see user/cli.
+#include "user/cli/audit_command.h"
 #include "user/cli/check_command.h"
 #include "user/cli/flows_command.h"
 #include "user/cli/live_command.h"
+#include "user/cli/predict_command.h"
 #include "user/trace/tracer.h"
 #include "version.h"
 
@@ -34,11 +36,16 @@ int run(int argc, char** argv) {
                "  bondtrace                             the live table of every bond here; h shows the keys\n"
                "  bondtrace flows bond0 --for 10s       every flow of bond0 and its slaves, once\n"
                "  bondtrace flows --filter 'port 443'   the same for every bond here, HTTPS only\n"
+               "  bondtrace predict bond0 tcp 10.0.0.1:40000 10.0.0.2:443\n"
+               "                                        the slave that this flow will take\n"
+               "  bondtrace audit bond0                 is it balanced, and if not, why and what to do\n"
                "  bondtrace check                       will it work on this kernel?\n"
                "Exit status: 0 fine, 1 warnings, 2 critical findings, 3 cannot tell, 64 wrong usage.");
     ExitStatus status = ExitStatus::fine;
     add_live_command(app, status);
     add_flows_command(app, status);
+    add_predict_command(app, status);
+    add_audit_command(app, status);
     add_check_command(app, status);
     try {
         std::vector<std::string> arguments(argv + 1, argv + argc);

@@ -174,6 +174,14 @@ TEST(LinkReaderInKernel, LacpAsTheKernelHasIt) {
         EXPECT_EQ(slave.actor_port_state, 63); // fast: all good bits and the short timeout
         EXPECT_EQ(slave.speed_mbps, 10000U);   // what veth says of itself
     }
+    // Each port's own view of the partner, which netlink does not have.
+    for (const Slave& slave : bond.slaves) {
+        ASSERT_TRUE(slave.actor && slave.partner) << slave.name;
+        EXPECT_EQ(slave.partner->system_mac, bond.aggregator->partner_mac);
+        EXPECT_EQ(slave.partner->key, bond.aggregator->partner_key);
+        EXPECT_EQ(slave.actor->system_mac, bond.system_mac);
+        EXPECT_TRUE(slave.actor_churn && slave.actor_churn_count);
+    }
     // Only LACPDUs of 124 bytes were sent.
     EXPECT_GT(bond.slaves[0].counters.tx_packets, 0U);
     EXPECT_EQ(bond.slaves[0].counters.tx_bytes, bond.slaves[0].counters.tx_packets * 124);
@@ -201,6 +209,13 @@ TEST(LinkReaderInKernel, LacpWithoutPartner) {
     EXPECT_EQ(bond.aggregator->ports, 1);
     EXPECT_NE(bond.slaves[0].aggregator_id, bond.slaves[1].aggregator_id);
     EXPECT_NE(bond.slaves[0].backup, bond.slaves[1].backup);
+    // What only /proc tells, and only to root.
+    EXPECT_EQ(bond.privileged, true);
+    for (const Slave& slave : bond.slaves) {
+        ASSERT_TRUE(slave.partner) << slave.name;
+        EXPECT_EQ(slave.partner->system_mac, MacAddress{});
+        EXPECT_EQ(slave.duplex, Duplex::full);
+    }
 }
 
 TEST(LinkReaderInKernel, FiveSlavesInTheOrderTheyJoined) {

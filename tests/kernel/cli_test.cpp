@@ -66,7 +66,8 @@ TEST(Endings, SigintGivesTheResultSoFar) {
     ASSERT_FALSE(HasFatalFailure());
     const LabEnds ends = LabEnds::open();
     RunningFlows running({"bond0", "--netns", "bt-a", "--for", "1h", "--json"});
-    const auto sent = send_udp(ends.v4_a(), ends.v4_b(), {{40000, 5001, 9, 100}, {40001, 5001, 5, 200}});
+    // 40000 and 40002 take different slaves, 40000 and 40001 would not (the hash drops the lowest bit).
+    const auto sent = send_udp(ends.v4_a(), ends.v4_b(), {{40000, 5001, 9, 100}, {40002, 5001, 5, 200}});
     ASSERT_TRUE(sent) << sent.error().what;
     EXPECT_EQ(running.stop(SIGINT), 0);
 
@@ -152,8 +153,8 @@ TEST(WrongInput, WithoutTheDriver) {
     ASSERT_TRUE(run({"modprobe", "-r", "bonding"}));
     const Output output = flows({"--for", "0"});
     EXPECT_EQ(output.status, 3);
-    EXPECT_THAT(output.err, HasSubstr("bonding"));
-    EXPECT_THAT(output.err, HasSubstr("modprobe"));
+    EXPECT_THAT(output.err, HasSubstr("no bond"));
+    EXPECT_THAT(output.err, HasSubstr("bonding driver is not loaded"));
     const Output check = capture({program, "check"});
     EXPECT_EQ(check.status, 3);
     EXPECT_THAT(check.out, HasSubstr("not loaded"));

@@ -18,7 +18,7 @@ using namespace bondtrace;
 constexpr std::uint64_t second = 1'000'000'000;
 
 // `flows` conversations, each an entry a direction, spread over two slaves.
-LiveReading make_reading(std::size_t flows) {
+LiveReading make_reading(std::size_t flows, bool on_one_slave = false) {
     LiveReading reading;
     reading.host = "host";
     BondReport report;
@@ -28,6 +28,7 @@ LiveReading make_reading(std::size_t flows) {
     report.policy_used = true;
     LiveBond bond;
     bond.state.mode = BondMode::lacp;
+    bond.state.policy = report.policy = HashPolicy::layer34;
     for (unsigned i = 0; i < 2; ++i) {
         SlaveReport slave;
         slave.name = i == 0 ? "s0" : "s1";
@@ -52,8 +53,10 @@ LiveReading make_reading(std::size_t flows) {
             (received ? entry.key.dst_port : entry.key.src_port) = port;
             (received ? entry.key.src_port : entry.key.dst_port) = htons(443);
             entry.key.flags = received ? BT_KEY_RX : 0;
-            entry.key.slot = static_cast<std::uint16_t>(i % 2);
-            entry.slave_ifindex = static_cast<int>(11 + i % 2);
+            const std::size_t slave = on_one_slave ? 0 : i % 2;
+            entry.key.slot = static_cast<std::uint16_t>(slave);
+            entry.slave_ifindex = static_cast<int>(11 + slave);
+            entry.value.outer_ethertype = 0x0800;
             entry.value.count.packets = 1;
             entry.value.count.bytes = 100;
             reading.entries.push_back(entry);
@@ -71,11 +74,16 @@ void advance(LiveReading& reading) {
         entry.value.count.packets += packets;
         entry.value.count.bytes += packets * 1000;
         entry.value.last_ns = reading.time_ns;
+        SlaveReport& slave =
+            reading.report.bonds[0].slaves[static_cast<std::size_t>(entry.slave_ifindex - 11)];
+        SlaveDirection& direction = (entry.key.flags & BT_KEY_RX) ? slave.rx : slave.tx;
+        direction.traced += {packets, packets * 1000, packets, packets * 1000};
     }
 }
 
+// The second argument: all on one slave, whose probability is then computed.
 void take_in(benchmark::State& state) {
-    LiveReading reading = make_reading(static_cast<std::size_t>(state.range(0)));
+    LiveReading reading = make_reading(static_cast<std::size_t>(state.range(0)), state.range(1) != 0);
     LiveModel model;
     for (auto _ : state) {
         state.PauseTiming();
@@ -84,8 +92,14 @@ void take_in(benchmark::State& state) {
         state.ResumeTiming();
         model.update(std::move(next));
     }
+    state.counters["throws"] = static_cast<double>(model.bonds()[0].tx_balance.throws);
 }
-BENCHMARK(take_in)->Arg(1000)->Arg(100000)->Unit(benchmark::kMillisecond);
+BENCHMARK(take_in)
+    ->Args({1000, 0})
+    ->Args({100000, 0})
+    ->Args({1000, 1})
+    ->Args({100000, 1})
+    ->Unit(benchmark::kMillisecond);
 
 // The kernel's part: a map of as many entries, read in batches.
 void read_map(benchmark::State& state) {

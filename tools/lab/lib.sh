@@ -2,7 +2,8 @@
 # shellcheck shell=bash disable=SC2154  # options such as $mode are set by the lab
 # What the lab's topologies share: namespaces made and removed, the kernel kept quiet, and waiting for states.
 
-# Where the lab remembers what it has made: a line for each namespace, written before the namespace is made.
+# Where the lab remembers what it has made: a line for each namespace, written before the namespace is made. Its directory
+# sys is where enter puts the outer /sys.
 state=/run/bondtrace-lab
 await_limit=60 # seconds that anything may take to come up
 
@@ -11,13 +12,11 @@ die() {
     exit 1
 }
 
-# Runs the ip commands on standard input in a namespace, or in this one when the name is empty, in one process.
+# batch NAMESPACE COMMANDS: runs lines of ip commands in a namespace, in one process.
 batch() {
-    local namespace=$1 commands answer
-    commands=$(cat)
-    answer=$(ip ${namespace:+-n "$namespace"} -batch - <<<"$commands" 2>&1) && return
-    die "ip answered: $answer; the commands${namespace:+ in $namespace} were:
-$commands"
+    local answer
+    answer=$(ip -n "$1" -batch - <<<"$2" 2>&1) || die "ip answered: $answer; the commands in $1 were:
+$2"
 }
 
 # Keeps a namespace free of IPv6 traffic that nobody sent. Must run before its devices are made: they copy the defaults.
@@ -47,9 +46,12 @@ make_namespaces() {
     done
 }
 
-# The ip commands that let a device's neighbours stay valid for about an hour, so that they are asked for only once.
+# Appends to the variable $1 the ip commands that let a device's neighbours stay valid for about an hour, so that they are
+# asked for only once.
 lasting_neighbours() {
-    printf 'ntable change name %s dev %s base_reachable 3600000\n' arp_cache "$1" ndisc_cache "$1"
+    local -n commands_=$1
+    commands_+="ntable change name arp_cache dev $2 base_reachable 3600000"$'\n'
+    commands_+="ntable change name ndisc_cache dev $2 base_reachable 3600000"$'\n'
 }
 
 # Removes everything the lab has made, whole or half, and nothing else.
@@ -65,25 +67,34 @@ tear_down() {
             ip netns delete "$namespace" || die "cannot remove namespace $namespace (ip netns delete; its answer is above)"
         done <"$state/namespaces"
     fi
-    rm -rf "$state"
+    # Not rm -rf: inside lab exec all of /sys is mounted below.
+    rm -f "$state/namespaces" "$state/topology" "$state/mounts"
+    [ ! -d "$state/sys" ] || rmdir "$state/sys" || die "cannot remove $state/sys (rmdir answered above)"
+    rmdir "$state" || die "cannot remove $state (rmdir answered above)"
 }
 device_group=7707 # marks the lab's virtual Ethernet devices
 
-# Runs a command at one end, with the /sys of its namespace and what is mounted below /sys (BPF, tracing) still there.
+# Starts the lab's record, with the table of mounts, in the format of fstab, that give a process at one end its own /sys and
+# what is mounted below the outer one (BPF, tracing).
+begin() {
+    local target
+    mkdir -p "$state/sys"
+    printf '%s\n' "/sys $state/sys none rbind" "lab /sys sysfs rw" >"$state/mounts"
+    while read -r _ target _; do
+        if [[ $target == /sys/* ]]; then printf '%s\n' "$state/sys${target#/sys} $target none bind" >>"$state/mounts"; fi
+    done </proc/self/mounts
+}
+
+# Runs a command at one end.
 enter() {
     local namespace=$1
     shift
     [ -e "/run/netns/$namespace" ] || die "no $namespace: the lab is not up (tools/lab/lab up TOPOLOGY)"
     # shellcheck disable=SC2016  # for the inner shell
     exec nsenter --net="/run/netns/$namespace" unshare --mount sh -ec '
-        mount --rbind /sys "$1"
-        mount -t sysfs sysfs /sys
-        for below in fs/bpf fs/cgroup kernel/tracing kernel/debug; do
-            if [ -n "$(ls "$1/$below")" ] || [ "$below" = fs/bpf ]; then mount --rbind "$1/$below" "/sys/$below"; fi
-        done
-        umount -l "$1"
+        mount --all --fstab "$1"
         shift
-        exec "$@"' sh "$state" "$@"
+        exec "$@"' sh "$state/mounts" "$@"
 }
 
 # One line for each bond or slave of "ip -d -o link": the fields that tell how it does.
@@ -93,43 +104,45 @@ slave_summary() {
         sed -E 's/^(  [^:]+: [A-Z]+, link [A-Z]+) .*ad_actor_oper_port_state ([0-9]+).*ad_partner_oper_port_state ([0-9]+).*/\1, LACP state \2, partner \3/; t; s/^(  [^:]+: [A-Z]+, link [A-Z]+) .*/\1/'
 }
 
-# Whether $1, lines of "ip -d -o link show master …", has $2 slaves that all can carry traffic. With LACP: state active, and
-# the port synchronised, collecting and distributing (bits 0x3c of the port state, IEEE 802.1AX), which comes seconds
-# after the carrier; the other side's view is the business of the other side's check.
-slaves_carry() {
-    local text=$1 wanted=$2 line ready=0
+# bond_ready LINKS SLAVES ACTIVE: whether "ip -d -o link show" tells of a bond0 that can carry traffic on that many slaves and,
+# unless ACTIVE is empty, has that active slave. With LACP: state active, and the port synchronised, collecting and
+# distributing (bits 0x3c of the port state, IEEE 802.1AX), which comes seconds after the carrier; whether the other side
+# is as far is seen on the other side.
+bond_ready() {
+    local line carrier=no ready=0
     while IFS= read -r line; do
-        [[ $line =~ \ bond_slave\ state\ ([A-Z]+)\ mii_status\ ([A-Z]+)\  ]] || continue
-        [ "${BASH_REMATCH[2]}" = UP ] || continue
-        if [ "$mode" = 802.3ad ]; then
-            [ "${BASH_REMATCH[1]}" = ACTIVE ] || continue
-            [[ $line =~ ad_actor_oper_port_state\ ([0-9]+) ]] || continue
-            (((BASH_REMATCH[1] & 0x3c) == 0x3c)) || continue
-        fi
-        ready=$((ready + 1))
-    done <<<"$text"
-    [ "$ready" -eq "$wanted" ]
+        case $line in
+            *': bond0: <'*LOWER_UP*'> '*' state UP '*)
+                if [[ -z $3 || $line == *" active_slave $3 "* ]]; then carrier=yes; fi
+                ;;
+            *' bond_slave state '*' mii_status UP '*)
+                if [ "$mode" = 802.3ad ]; then
+                    [[ $line == *' bond_slave state ACTIVE '* ]] || continue
+                    [[ $line =~ \ ad_actor_oper_port_state\ ([0-9]+)\  ]] || continue
+                    (((BASH_REMATCH[1] & 0x3c) == 0x3c)) || continue
+                fi
+                ready=$((ready + 1))
+                ;;
+        esac
+    done <<<"$1"
+    [ $carrier = yes ] && [ $ready -eq "$2" ]
 }
 
-# Whether $1, the line of "ip -d -o link show bond0", has a carrier and, when $2 is not empty, that active slave.
-bond_carries() {
-    [[ $1 =~ \<[^\>]*LOWER_UP[^\>]*\> ]] && [[ $1 == *" state UP "* ]] && [[ -z $2 || $1 == *" active_slave $2 "* ]]
-}
-
-# await_bond NAMESPACE SLAVES ACTIVE DEADLINE: waits until a bond0 can carry traffic on all slaves; ends the program with the
-# states otherwise. DEADLINE in the shell's SECONDS.
+# await_bond NAMESPACE SLAVES ACTIVE DEADLINE: waits until bond0 is ready; ends the program with the states otherwise.
+# DEADLINE in the shell's SECONDS.
 await_bond() {
-    local namespace=$1 wanted=$2 active=$3 deadline=$4 links
+    local links wanted
     while :; do
-        links=$(ip -n "$namespace" -d -o link show) || die "cannot read the links of $namespace (ip answered above)"
-        if bond_carries "$(grep -E '^[0-9]+: bond0:' <<<"$links")" "$active" && slaves_carry "$links" "$wanted"; then return; fi
-        if [ "$SECONDS" -ge "$deadline" ]; then
-            die "bond0 in $namespace did not come up in $await_limit s (wanted: carrier, $wanted slaves up${active:+, $active active}$(
-                [ "$mode" = 802.3ad ] && echo ', each with the bits 0x3c in its LACP state')):
+        links=$(ip -n "$1" -d -o link show) || die "cannot read the links of $1 (ip answered above)"
+        if bond_ready "$links" "$2" "$3"; then return; fi
+        if [ "$SECONDS" -ge "$4" ]; then
+            wanted="carrier, $2 slaves up${3:+, $3 active}"
+            if [ "$mode" = 802.3ad ]; then wanted+=', each with the bits 0x3c in its LACP state'; fi
+            die "bond0 in $1 did not come up in $await_limit s (wanted: $wanted):
 $(bond_summary <<<"$links")
 $(slave_summary <<<"$links")"
         fi
-        sleep 0.05
+        sleep 0.1
     done
 }
 

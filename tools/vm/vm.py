@@ -22,6 +22,7 @@ import tty as terminal
 TIME_OVER = 124
 MACHINE_FAILED = 125
 CONSOLE_KEPT = 256 * 1024  # bytes of console noise kept for the log of a failed run
+TROUBLE = (b"BUG:", b"WARNING:", b"Call Trace:", b"Out of memory")  # on the console: worth a log when the command failed
 QUIT_KEY = 0x1D            # Ctrl-], three times in a row
 
 
@@ -210,6 +211,8 @@ class Machine:
 
     def write_log(self):
         """Keeps the console of a failed run in a file and returns how to speak of it."""
+        if not self.console:
+            return "nothing on its console (-v shows more)"
         with tempfile.NamedTemporaryFile(prefix="bondtrace-vm-", suffix=".log", delete=False) as file:
             file.write(self.console)
         return f"console: {file.name}"
@@ -245,6 +248,8 @@ class Machine:
                 raise Stop(MACHINE_FAILED, f"the machine ended while {state}, without an exit status, "
                                            f"after {time.monotonic() - began:.1f} s")
             status, message = self.report[0], ""
+            if status and any(word in self.console for word in TROUBLE):
+                log, message = True, "the kernel complained while the command ran"
         except Stop as stop:
             status, message = stop.status, stop.message
             log = log or status == TIME_OVER

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "user/bond/bond_table.h"
 
+#include "user/bond/merge.h"
+
 #include <algorithm>
 #include <set>
 
@@ -38,27 +40,30 @@ std::vector<const Link*> slaves_of(const NetnsSnapshot& snapshot, const Link& bo
     return slaves;
 }
 
-// Orders the slaves as /proc has them and takes the speeds from there.
+// The slaves, in the order in which /proc has them, and what only /proc tells.
 void add_slaves(const NetnsSnapshot& snapshot, const Link& link, Bond& bond) {
-    std::vector<const Link*> left = slaves_of(snapshot, link);
-    const auto proc = snapshot.proc.find(link.name);
-    if (proc != snapshot.proc.end()) {
-        for (const ProcSlave& listed : proc->second) {
-            const auto slave = std::find_if(left.begin(), left.end(),
-                                            [&](const Link* other) { return other->name == listed.name; });
-            if (slave == left.end()) {
-                bond.missing_slaves.push_back(listed.name);
-                continue;
-            }
-            bond.slaves.push_back(*(*slave)->slave);
-            bond.slaves.back().speed_mbps = listed.speed_mbps;
-            left.erase(slave);
-        }
-    }
-    const bool all_listed = left.empty();
-    for (const Link* slave : left)
+    for (const Link* slave : slaves_of(snapshot, link))
         bond.slaves.push_back(*slave->slave);
-    bond.order_known = all_listed || bond.slaves.size() == 1;
+    bond.order_known = bond.slaves.size() <= 1;
+    if (const auto proc = snapshot.proc.find(link.name); proc != snapshot.proc.end())
+        add_dump(proc->second, bond);
+    const auto name_of = [&](const std::optional<int>& ifindex) -> std::optional<std::string> {
+        const Link* const other = ifindex ? find_link(snapshot, *ifindex) : nullptr;
+        return other ? std::optional(other->name) : std::nullopt;
+    };
+    bond.active_name = name_of(bond.active_slave);
+    bond.primary_name = name_of(bond.primary);
+}
+
+// What stands on the bond, and the bridge it is a port of.
+void add_uppers(const NetnsSnapshot& snapshot, const Link& link, Bond& bond) {
+    for (const Link& other : snapshot.links)
+        if (other.parent == link.ifindex && !other.slave) bond.uppers.push_back({other.name, other.kind, 0});
+    const Link* const master = find_link(snapshot, link.master);
+    if (!master) return;
+    const auto ports = std::count_if(snapshot.links.begin(), snapshot.links.end(),
+                                     [&](const Link& other) { return other.master == master->ifindex; });
+    bond.uppers.push_back({master->name, master->kind, static_cast<std::size_t>(ports) - 1});
 }
 
 // What keeps the bond of this link from being described; empty when nothing does.
@@ -154,7 +159,7 @@ bool is_consistent(const NetnsSnapshot& snapshot) {
         std::set<std::string> by_netlink, by_proc;
         for (const Link* slave : slaves_of(snapshot, link))
             by_netlink.insert(slave->name);
-        for (const ProcSlave& slave : proc->second)
+        for (const Slave& slave : proc->second.slaves)
             by_proc.insert(slave.name);
         if (by_netlink != by_proc) return false;
     }
@@ -173,6 +178,7 @@ Result<std::vector<Bond>> assemble_bonds(const NetnsSnapshot& snapshot,
         Bond bond = *link.bond;
         bond.netns = snapshot.netns;
         add_slaves(snapshot, link, bond);
+        add_uppers(snapshot, link, bond);
         bonds.push_back(std::move(bond));
     }
     std::sort(bonds.begin(), bonds.end(), [](const Bond& a, const Bond& b) { return a.ifindex < b.ifindex; });

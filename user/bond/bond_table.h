@@ -5,7 +5,7 @@
 
 #include "user/base/result.h"
 #include "user/bond/link_message.h"
-#include "user/bond/proc_text.h"
+#include "user/bond/model.h"
 
 #include <cstdint>
 #include <map>
@@ -19,8 +19,9 @@ struct NetnsSnapshot {
     std::uint32_t netns = 0; // inode number
     std::string description; // for messages: NetNs::description()
     std::vector<Link> links;
-    // By bond name: the slaves as /proc/net/bonding lists them; a bond without entry could not be read there.
-    std::map<std::string, std::vector<ProcSlave>> proc;
+    // By bond name: what /proc/net/bonding tells (dump_parser.h); a bond without entry could not be read
+    // there.
+    std::map<std::string, Bond> proc;
     bool driver_loaded = false;           // the bonding driver is in the kernel
     std::vector<std::string> other_names; // named network namespaces, for advice
 };

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "user/bond/link_message.h"
 
+#include "user/bond/netlink_attributes.h"
+
 #include <algorithm>
 #include <cstring>
 
@@ -14,37 +16,21 @@
 namespace bondtrace {
 namespace {
 
-using Bytes = std::span<const std::byte>;
+using netlink::Bytes;
+using netlink::for_each_attribute;
+using netlink::read;
+using netlink::read_ifindex;
+using netlink::read_text;
 
 // Attributes younger than the oldest headers this is built with (linux/if_link.h of 5.10).
-constexpr std::uint16_t bond_ad_lacp_active = 29;  // 5.15
-constexpr std::uint16_t bond_broadcast_neigh = 33; // 6.17
-
-// Calls `use(type, payload)` for each attribute. False when one does not fit into `attributes`.
-template<typename Use> bool for_each_attribute(Bytes attributes, Use use) {
-    while (attributes.size() >= NLA_HDRLEN) {
-        nlattr header{};
-        // Copied rather than cast: bytes from a file or a fuzzer need not be aligned.
-        std::memcpy(&header, attributes.data(), sizeof(header));
-        if (header.nla_len < NLA_HDRLEN || header.nla_len > attributes.size()) return false;
-        use(static_cast<std::uint16_t>(header.nla_type & NLA_TYPE_MASK),
-            attributes.subspan(NLA_HDRLEN, header.nla_len - std::size_t{NLA_HDRLEN}));
-        attributes = attributes.subspan(std::min<std::size_t>(NLA_ALIGN(header.nla_len), attributes.size()));
-    }
-    return true; // fewer bytes than a header: padding
-}
-
-// A value of exactly T's size; anything else leaves `value` alone.
-template<typename T> bool read(Bytes payload, T& value) {
-    if (payload.size() != sizeof(T)) return false;
-    std::memcpy(&value, payload.data(), sizeof(T));
-    return true;
-}
-
-template<typename T> void read(Bytes payload, std::optional<T>& value) {
-    T read_value{};
-    if (read(payload, read_value)) value = read_value;
-}
+constexpr std::uint16_t bond_ad_lacp_active = 29;                                                     // 5.15
+constexpr std::uint16_t bond_missed_max = 30;                                                         // 5.17
+constexpr std::uint16_t bond_ns_ip6_target = 31;                                                      // 5.18
+constexpr std::uint16_t bond_coupled_control = 32;                                                    // 6.9
+constexpr std::uint16_t bond_broadcast_neigh = 33;                                                    // 6.17
+constexpr std::uint16_t bond_lacp_strict = 34;                                                        // 7.0
+constexpr std::uint16_t slave_prio = 9;                                                               // 6.0
+constexpr std::uint16_t slave_actor_port_prio = 10, slave_churn_actor = 11, slave_churn_partner = 12; // 6.18
 
 void read_flag(Bytes payload, bool& value) {
     std::uint8_t number = 0;
@@ -56,6 +42,31 @@ void read_flag(Bytes payload, std::optional<bool>& value) {
     if (read(payload, number)) value = number != 0;
 }
 
+// A number of one of the driver's enumerations; one it does not have yet is passed over.
+template<typename Number, typename Enum>
+void read_enum(Bytes payload, Enum last, std::optional<Enum>& value) {
+    Number number = 0;
+    if (read(payload, number) && number <= static_cast<Number>(last)) value = static_cast<Enum>(number);
+}
+
+// The driver's numbers of 8 bits that this program keeps in 32.
+void read_narrow(Bytes payload, std::optional<std::uint32_t>& value) {
+    std::uint8_t number = 0;
+    if (read(payload, number)) value = number;
+}
+
+// A nest of addresses, each attribute's number being its position.
+bool read_targets(Bytes nest, bool v6, std::vector<IpAddress>& targets) {
+    return for_each_attribute(nest, [&](std::uint16_t, Bytes payload) {
+        constexpr std::size_t max_targets = 16; // BOND_MAX_ARP_TARGETS
+        if (payload.size() != (v6 ? 16U : 4U) || targets.size() == max_targets) return;
+        IpAddress address;
+        address.v6 = v6;
+        std::memcpy(address.bytes.data(), payload.data(), payload.size());
+        targets.push_back(address);
+    });
+}
+
 // The actor's port state is a u8 and the partner's a u16 in every kernel so far; either may come in either
 // size.
 std::optional<std::uint16_t> read_port_state(Bytes payload) {
@@ -64,18 +75,6 @@ std::optional<std::uint16_t> read_port_state(Bytes payload) {
     if (read(payload, narrow)) return narrow;
     if (read(payload, wide)) return wide;
     return std::nullopt;
-}
-
-// An interface index; 0 when it is none.
-int read_ifindex(Bytes payload) {
-    std::int32_t index = 0;
-    return read(payload, index) && index > 0 ? index : 0;
-}
-
-// Text with or without its terminating zero.
-std::string read_text(Bytes payload) {
-    const auto* const begin = reinterpret_cast<const char*>(payload.data());
-    return {begin, ::strnlen(begin, payload.size())};
 }
 
 bool parse_aggregator(Bytes nest, AggregatorInfo& info) {
@@ -118,8 +117,71 @@ bool parse_bond(Bytes nest, Link& link) {
         case IFLA_BOND_MIIMON:
             read(payload, bond.miimon_ms);
             break;
+        case IFLA_BOND_UPDELAY:
+            read(payload, bond.updelay_ms);
+            break;
+        case IFLA_BOND_DOWNDELAY:
+            read(payload, bond.downdelay_ms);
+            break;
+        case IFLA_BOND_PEER_NOTIF_DELAY:
+            read(payload, bond.peer_notif_delay_ms);
+            break;
+        case IFLA_BOND_USE_CARRIER:
+            read_flag(payload, bond.use_carrier);
+            break;
         case IFLA_BOND_ARP_INTERVAL:
             read(payload, bond.arp_interval_ms);
+            break;
+        case IFLA_BOND_ARP_IP_TARGET:
+            whole = whole && read_targets(payload, false, bond.arp_targets);
+            break;
+        case bond_ns_ip6_target:
+            whole = whole && read_targets(payload, true, bond.ns_targets);
+            break;
+        case IFLA_BOND_ARP_VALIDATE:
+            read_enum<std::uint32_t>(payload, ArpValidate::filter_backup, bond.arp_validate);
+            break;
+        case IFLA_BOND_ARP_ALL_TARGETS:
+            read_enum<std::uint32_t>(payload, ArpAllTargets::all, bond.arp_all_targets);
+            break;
+        case bond_missed_max:
+            read_narrow(payload, bond.missed_max);
+            break;
+        case IFLA_BOND_PRIMARY:
+            if (const int index = read_ifindex(payload)) bond.primary = index;
+            break;
+        case IFLA_BOND_PRIMARY_RESELECT:
+            read_enum<std::uint8_t>(payload, PrimaryReselect::failure, bond.primary_reselect);
+            break;
+        case IFLA_BOND_FAIL_OVER_MAC:
+            read_enum<std::uint8_t>(payload, FailOverMac::follow, bond.fail_over_mac);
+            break;
+        case IFLA_BOND_RESEND_IGMP:
+            read(payload, bond.resend_igmp);
+            break;
+        case IFLA_BOND_NUM_PEER_NOTIF:
+            read_narrow(payload, bond.num_peer_notif);
+            break;
+        case IFLA_BOND_LP_INTERVAL:
+            read(payload, bond.lp_interval);
+            break;
+        case IFLA_BOND_AD_SELECT:
+            read_enum<std::uint8_t>(payload, AdSelect::actor_port_prio, bond.ad_select);
+            break;
+        case IFLA_BOND_AD_ACTOR_SYS_PRIO:
+            read(payload, bond.ad_actor_sys_prio);
+            break;
+        case IFLA_BOND_AD_USER_PORT_KEY:
+            read(payload, bond.ad_user_port_key);
+            break;
+        case IFLA_BOND_AD_ACTOR_SYSTEM:
+            read(payload, bond.ad_actor_system);
+            break;
+        case bond_coupled_control:
+            read_flag(payload, bond.coupled_control);
+            break;
+        case bond_lacp_strict:
+            read_flag(payload, bond.lacp_strict);
             break;
         case IFLA_BOND_XMIT_HASH_POLICY:
             read(payload, policy);
@@ -188,6 +250,18 @@ bool parse_slave(Bytes nest, Slave& slave) {
         case IFLA_BOND_SLAVE_QUEUE_ID:
             read(payload, slave.queue_id);
             break;
+        case slave_prio:
+            read(payload, slave.prio);
+            break;
+        case slave_actor_port_prio:
+            read(payload, slave.actor_port_prio);
+            break;
+        case slave_churn_actor:
+            read_enum<std::uint8_t>(payload, ChurnState::none, slave.actor_churn);
+            break;
+        case slave_churn_partner:
+            read_enum<std::uint8_t>(payload, ChurnState::none, slave.partner_churn);
+            break;
         case IFLA_BOND_SLAVE_AD_AGGREGATOR_ID:
             read(payload, slave.aggregator_id);
             break;
@@ -245,7 +319,9 @@ void spread(Link& link) {
         target.counters = counters;
     };
     if (link.bond) fill(*link.bond);
-    if (link.slave) fill(*link.slave);
+    if (!link.slave) return;
+    fill(*link.slave);
+    link.slave->kind = link.kind;
 }
 
 } // namespace

@@ -2,6 +2,7 @@
 #include "user/bond/netlink_reader.h"
 
 #include "user/base/fd.h"
+#include "user/bond/dump_parser.h"
 #include "user/bond/netlink_socket.h"
 
 #include <array>
@@ -27,7 +28,7 @@ constexpr int max_dumps = 20;
 // How often the two sources may disagree before netlink alone is believed.
 constexpr int max_snapshots = 5;
 constexpr std::chrono::seconds answer_timeout{10};
-constexpr std::size_t max_links = 1'000'000, max_proc_text = 4 * 1024 * 1024;
+constexpr std::size_t max_links = 1'000'000, max_proc_text = 4UL * 1024 * 1024;
 
 // A directory that exists exactly while the driver is in the kernel, in every namespace.
 constexpr const char* proc_directory = "/proc/thread-self/net/bonding";
@@ -139,8 +140,11 @@ Result<NetnsSnapshot> read_once() {
     snapshot.driver_loaded = proc || ::access(module_directory, F_OK) == 0;
     for (const Link& link : snapshot.links) {
         if (!proc || link.kind != "bond") continue;
-        if (const auto text = read_proc(fmt::format("{}/{}", proc_directory, link.name)))
-            snapshot.proc.emplace(link.name, parse_proc_slaves(*text));
+        const auto text = read_proc(fmt::format("{}/{}", proc_directory, link.name));
+        if (!text) continue;
+        // What it cannot understand is no reason to give up: netlink tells nearly everything.
+        auto dump = parse_dump(*text, {.source = link.name, .name = link.name, .from_kernel = true});
+        if (dump) snapshot.proc.emplace(link.name, std::move(dump->bonds.front()));
     }
     return snapshot;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 // Reads the bonds of a network namespace: rtnetlink for state and counters, /proc/net/bonding for the enslave
-// order and the speeds. Needs no privilege in the caller's own namespace, CAP_SYS_ADMIN for another one.
+// order, the speeds and the LACP details (these only with CAP_NET_ADMIN). Needs no privilege in the caller's
+// own namespace, CAP_SYS_ADMIN for another one.
 #pragma once
 
 #include "user/base/netns.h"

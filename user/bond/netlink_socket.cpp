@@ -13,7 +13,7 @@ namespace bondtrace {
 namespace {
 
 // The kernel builds dumps in pieces of the largest buffer it has seen us use, up to 32 KiB (netlink_dump()).
-constexpr std::size_t buffer_size = 64 * 1024;
+constexpr std::size_t buffer_size = 64UL * 1024;
 // Room for a burst of link changes while the reader is busy; the kernel doubles and limits it as it sees fit.
 constexpr int multicast_room = 1024 * 1024;
 

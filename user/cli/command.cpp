@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "user/cli/command.h"
 
-#include "user/base/privileges.h"
 #include "user/trace/support.h"
 #include "version.h"
 
@@ -27,12 +26,12 @@
 
 namespace bondtrace {
 
-void add_common_options(CLI::App& command, CommonOptions& options) {
+void add_common_options(CLI::App& command, CommonOptions& options, const char* verbose) {
     command
         .add_option("--netns", options.netns,
                     "The bonds' network namespace: a name of `ip netns`, a PID or a path")
         ->type_name("NAME|PID|PATH");
-    command.add_flag("-v,--verbose", options.verbose, "Show what libbpf and the verifier say");
+    command.add_flag("-v,--verbose", options.verbose, verbose);
 }
 
 Result<NetNs> open_netns(const CommonOptions& options) {
@@ -97,12 +96,6 @@ bool wants_color(ColorChoice choice) {
 
 bool is_utf8() {
     return std::string_view(nl_langinfo(CODESET)) == "UTF-8";
-}
-
-Result<void> drop_privileges(const NetNs& netns) {
-    std::vector<cap_value_t> keep{CAP_BPF, CAP_NET_ADMIN};
-    if (!netns.is_current()) keep.push_back(CAP_SYS_ADMIN);
-    return drop_capabilities_except(keep);
 }
 
 Result<Fd> open_signals(bool with_resizes) {

@@ -21,8 +21,9 @@ struct CommonOptions {
     bool verbose = false;
 };
 
-// --netns and -v.
-void add_common_options(CLI::App& command, CommonOptions& options);
+// --netns and -v, which is described as `verbose`.
+void add_common_options(CLI::App& command, CommonOptions& options,
+                        const char* verbose = "Show what libbpf and the verifier say");
 
 // The namespace that the options name.
 Result<NetNs> open_netns(const CommonOptions& options);
@@ -45,10 +46,6 @@ void add_color_option(CLI::App& command, ColorChoice& choice);
 bool wants_color(ColorChoice choice);
 // The locale's characters are UTF-8.
 bool is_utf8();
-
-// Keeps what is needed once everything is attached, and gives up the rest for good: reading BPF maps, and
-// entering another namespace again to read its state.
-Result<void> drop_privileges(const NetNs& netns);
 
 // SIGINT, SIGTERM and SIGHUP as a readable descriptor instead of the end of the process. Block before
 // starting threads. `with_resizes`: and SIGWINCH.

@@ -2,18 +2,19 @@
 #include "user/cli/flows_command.h"
 
 #include "user/base/units.h"
+#include "user/cli/window.h"
 #include "user/flow/filter.h"
 #include "user/flow/sort.h"
+#include "user/probe/era_probe.h"
 #include "user/report/csv_writer.h"
 #include "user/report/flows_build.h"
 #include "user/report/json_writer.h"
 #include "user/report/losses_text.h"
 #include "user/report/text_writer.h"
+#include "user/trace/flow_dissector.h"
 #include "user/trace/observation.h"
 
 #include <algorithm>
-#include <array>
-#include <cerrno>
 #include <chrono>
 #include <cstdio>
 #include <memory>
@@ -24,14 +25,11 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <poll.h>
-#include <unistd.h>
 
 namespace bondtrace {
 namespace {
 
 using std::chrono::nanoseconds;
-using Clock = std::chrono::steady_clock;
 
 struct FlowsOptions {
     CommonOptions common;
@@ -41,6 +39,7 @@ struct FlowsOptions {
     std::optional<std::size_t> top;
     std::string filter;
     std::uint32_t max_flows = TraceConfig{}.max_flows;
+    std::string era;
     bool json = false;
     bool csv = false;
     ColorChoice color = ColorChoice::automatic;
@@ -51,6 +50,7 @@ struct FlowsRequest {
     nanoseconds duration{};
     SortKey sort = SortKey::bytes;
     Filter filter;
+    std::optional<EraFinding> era; // given by the user
 };
 
 Result<FlowsRequest> understand(const FlowsOptions& options) {
@@ -61,56 +61,16 @@ Result<FlowsRequest> understand(const FlowsOptions& options) {
     const auto sort = parse_sort_key(options.sort);
     if (!sort) return fail(ErrorKind::usage, "--sort: " + sort.error().what, sort.error().advice);
     request.sort = *sort;
+    if (!options.era.empty()) {
+        const auto era = parse_era(options.era);
+        if (!era) return fail(ErrorKind::usage, "--era: " + era.error().what, era.error().advice);
+        request.era = {*era, EraSource::given, {}};
+    }
     if (options.filter.empty()) return request;
     auto filter = parse_filter(options.filter);
     if (!filter) return tl::make_unexpected(filter.error());
     request.filter = std::move(*filter);
     return request;
-}
-
-// One line on the terminal that says what is going on, and leaves none behind.
-class Progress {
-  public:
-    Progress(nanoseconds duration, const std::vector<std::string>& bonds)
-        : shown_(duration > std::chrono::seconds(2) && isatty(STDERR_FILENO) != 0),
-          bonds_(fmt::format("{}", fmt::join(bonds, ", "))) {}
-    ~Progress() {
-        if (shown_) fmt::print(stderr, "\r\033[K");
-    }
-    Progress(const Progress&) = delete;
-    Progress& operator=(const Progress&) = delete;
-
-    void show(nanoseconds left) const {
-        if (!shown_) return;
-        const auto seconds = std::chrono::ceil<std::chrono::seconds>(left).count();
-        fmt::print(stderr, "\r\033[Kwatching {}: {} s left, Ctrl-C ends it now", bonds_, seconds);
-        std::fflush(stderr);
-    }
-
-  private:
-    bool shown_;
-    std::string bonds_;
-};
-
-// Watches until the time is over or a signal comes, following the links meanwhile; true when it was a signal.
-Result<bool> watch(Observation& observation, const Fd& signals, nanoseconds duration) {
-    const Progress progress(duration, observation.bond_names());
-    const auto end = Clock::now() + duration;
-    for (;;) {
-        const auto left = std::chrono::duration_cast<nanoseconds>(end - Clock::now());
-        if (left.count() <= 0) return false;
-        progress.show(left);
-        const auto wait = std::min<nanoseconds>(left, std::chrono::seconds(1));
-        std::array<pollfd, 2> sources{{{signals.get(), POLLIN, 0}, {observation.fd(), POLLIN, 0}}};
-        const int ready = poll(sources.data(), sources.size(),
-                               static_cast<int>(std::chrono::ceil<std::chrono::milliseconds>(wait).count()));
-        if (ready < 0 && errno != EINTR) return fail_errno(errno, "waiting for the end of the window");
-        if (ready <= 0) continue;
-        if (sources[0].revents != 0) return true;
-        if (sources[1].revents != 0)
-            if (const auto followed = observation.follow(); !followed)
-                return tl::make_unexpected(followed.error());
-    }
 }
 
 ExitStatus run_flows(const FlowsOptions& options) {
@@ -120,6 +80,10 @@ ExitStatus run_flows(const FlowsOptions& options) {
     if (!netns) return report_error(netns.error());
     const auto signals = open_signals();
     if (!signals) return report_error(signals.error());
+    // Where it cannot be seen, encap policies are taken to be unpredictable, and the flows say why.
+    const auto dissector = flow_dissector_attached(*netns);
+    const auto era = request->era ? *request->era : find_era_for_checking();
+    if (!era) return report_error(era.error());
 
     auto observation = Observation::start(
         *netns, options.bonds, {.max_flows = options.max_flows, .verbose = options.common.verbose});
@@ -131,7 +95,7 @@ ExitStatus run_flows(const FlowsOptions& options) {
     if (const auto dropped = drop_privileges(*netns); !dropped) return report_error(dropped.error());
     if (options.common.verbose)
         fmt::print(stderr, "bondtrace: counting on {}\n", fmt::join(observation->bond_names(), ", "));
-    const auto interrupted = watch(*observation, *signals, request->duration);
+    const auto interrupted = watch(&*observation, *signals, request->duration, observation->bond_names());
     if (!interrupted) return report_error(interrupted.error());
     const auto observed = observation->finish();
     if (!observed) return report_error(observed.error());
@@ -139,6 +103,7 @@ ExitStatus run_flows(const FlowsOptions& options) {
     FlowsReport report =
         build_flows_report(*observed, make_header(observed->attachment), options.common.netns);
     report.interrupted = *interrupted;
+    add_predictions(report, *observed, *era, dissector.value_or(true));
     const Names names = report.names();
     std::erase_if(report.flows,
                   [&](const Conversation& flow) { return !request->filter.matches(flow, names); });
@@ -185,6 +150,10 @@ void add_flows_command(CLI::App& app, ExitStatus& status) {
         ->type_name("N")
         ->check(CLI::Range(1U, 16U * 1024 * 1024))
         ->capture_default_str();
+    command
+        ->add_option("--era", options->era,
+                     "The kernel's hash to check flows against: a release (6.1, 5.10), or traits")
+        ->type_name("ERA");
     auto* json =
         command->add_flag("--json", options->json, "A JSON document (docs/schema/flows.schema.json)");
     command->add_flag("--csv", options->csv, "One line a flow; what was lost goes to standard error")

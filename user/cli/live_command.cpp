@@ -2,7 +2,10 @@
 #include "user/cli/live_command.h"
 
 #include "user/base/units.h"
+#include "user/cli/window.h"
 #include "user/live/session.h"
+#include "user/probe/era_probe.h"
+#include "user/trace/flow_dissector.h"
 
 #include <array>
 #include <cerrno>
@@ -28,6 +31,7 @@ struct LiveOptions {
     std::string sort = "rate";
     std::string filter;
     std::string replay;
+    std::string era;
     std::optional<std::size_t> count, top;
     std::uint32_t max_flows = TraceConfig{}.max_flows;
     bool plain = false;
@@ -39,6 +43,7 @@ struct LiveOptions {
 struct LiveRequest {
     std::chrono::milliseconds interval{};
     ViewSettings view;
+    std::optional<EraFinding> era; // given by the user
 };
 
 Result<LiveRequest> understand(const LiveOptions& options) {
@@ -54,6 +59,11 @@ Result<LiveRequest> understand(const LiveOptions& options) {
     const auto sort = parse_live_sort(options.sort);
     if (!sort) return fail(ErrorKind::usage, "--sort: " + sort.error().what, sort.error().advice);
     request.view.sort = *sort;
+    if (!options.era.empty()) {
+        const auto era = parse_era(options.era);
+        if (!era) return fail(ErrorKind::usage, "--era: " + era.error().what, era.error().advice);
+        request.era = {*era, EraSource::given, {}};
+    }
     if (options.filter.empty()) return request;
     auto filter = parse_filter(options.filter);
     if (!filter) return tl::make_unexpected(filter.error());
@@ -71,6 +81,10 @@ Result<std::unique_ptr<LiveSource>> open_kernel(const LiveOptions& options, cons
                                                 bool with_cost) {
     const auto netns = open_netns(options.common);
     if (!netns) return tl::make_unexpected(netns.error());
+    // Where it cannot be seen, encap policies are taken to be unpredictable, and the flows say why.
+    const auto dissector = flow_dissector_attached(*netns);
+    auto era = request.era ? *request.era : find_era_for_checking();
+    if (!era) return tl::make_unexpected(era.error());
     auto observation = Observation::start(
         *netns, options.bonds, {.max_flows = options.max_flows, .verbose = options.common.verbose});
     if (!observation) return tl::make_unexpected(observation.error());
@@ -84,7 +98,8 @@ Result<std::unique_ptr<LiveSource>> open_kernel(const LiveOptions& options, cons
             fmt::print(stderr, "bondtrace: {}\n", measured.error().what);
     if (const auto dropped = drop_privileges(*netns); !dropped) return tl::make_unexpected(dropped.error());
     return std::make_unique<KernelSource>(std::move(*observation), make_header, options.common.netns,
-                                          host_name());
+                                          host_name(),
+                                          KernelSource::Hash{std::move(*era), dissector.value_or(true)});
 }
 
 Result<std::unique_ptr<LiveSource>> open_source(const LiveOptions& options, const LiveRequest& request) {
@@ -164,6 +179,10 @@ void add_live_command(CLI::App& app, ExitStatus& status) {
         ->type_name("N")
         ->check(CLI::Range(1U, 16U * 1024 * 1024))
         ->capture_default_str();
+    command
+        ->add_option("--era", options->era,
+                     "The kernel's hash to check flows against: a release (6.1, 5.10), or traits")
+        ->type_name("ERA");
     command->add_option("--count", options->count, "Write N readings as text, without a screen, and end")
         ->type_name("N")
         ->check(CLI::PositiveNumber);

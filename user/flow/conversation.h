@@ -3,6 +3,7 @@
 #pragma once
 
 #include "user/base/address.h"
+#include "user/bond/model.h"
 
 #include <compare>
 #include <cstdint>
@@ -65,14 +66,26 @@ struct ConversationKey {
 // "lldp", "lacp", "0x88f7" for what is not IP.
 std::string protocol_name(const ConversationKey& key);
 
+// The bond's state when a frame was sent, as far as it decides about the slave.
+struct BondNote {
+    BondMode mode = BondMode::balance_rr;
+    HashPolicy policy = HashPolicy::layer2;
+    bool tlb_dynamic_lb = true;
+    std::optional<bool> active_slave; // the frame's slave was the active one; nullopt: there was none
+};
+
 // What else the bond's hash is computed from, and what the kernel noted beside it: of the first frame of this
 // use. MAC addresses are known for both directions, the rest only for what was sent (struct bt_flow_value).
 struct FrameOrigin {
     MacAddress local_mac{}, remote_mac{};
     std::uint16_t tci = 0;             // accelerated VLAN tag with its priority bits, or 0
     std::uint16_t outer_ethertype = 0; // bytes 12 and 13 of the frame
+    std::uint16_t protocol = 0;        // skb->protocol, what the kernel took the frame for
+    bool extension_headers = false;    // IPv6: in front of the transport header
     std::uint32_t skb_hash = 0;
-    bool l4_hash = false; // skb->l4_hash: encap3+4 takes skb_hash as it is
+    bool l4_hash = false;         // skb->l4_hash: encap3+4 takes skb_hash as it is
+    bool offloaded = false;       // of a socket whose TLS a slave does
+    std::optional<BondNote> bond; // nullopt: not read, or of a mode or policy unknown here
     // Position of the slave among the usable ones, and how many there were; nullopt: not read, or not among
     // them.
     std::optional<std::uint16_t> usable_index, usable_count;

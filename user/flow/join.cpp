@@ -239,6 +239,19 @@ MacAddress mac_of(const __u8 (&bytes)[6]) {
     return mac;
 }
 
+std::optional<BondNote> note_of(const bt_flow_value& value) {
+    constexpr auto last_mode = static_cast<std::uint8_t>(BondMode::balance_alb);
+    constexpr auto last_policy = static_cast<std::uint8_t>(HashPolicy::vlan_srcmac);
+    if (!(value.hash_flags & BT_HASH_NOTED) || value.mode > last_mode || value.policy > last_policy)
+        return std::nullopt;
+    BondNote note;
+    note.mode = static_cast<BondMode>(value.mode);
+    note.policy = static_cast<HashPolicy>(value.policy);
+    note.tlb_dynamic_lb = value.hash_flags & BT_HASH_TLB_DYNAMIC;
+    if (value.hash_flags & BT_HASH_HAS_ACTIVE) note.active_slave = value.hash_flags & BT_HASH_ACTIVE;
+    return note;
+}
+
 SlaveUse use_of(const FlowEntry& entry) {
     const bt_flow_value& value = entry.value;
     const bool received = entry.key.flags & BT_KEY_RX;
@@ -254,8 +267,12 @@ SlaveUse use_of(const FlowEntry& entry) {
     if (received) return use;
     use.origin.tci = value.tci;
     use.origin.outer_ethertype = value.outer_ethertype;
+    use.origin.protocol = value.protocol;
+    use.origin.extension_headers = entry.key.flags & BT_KEY_EXTHDR;
     use.origin.skb_hash = value.skb_hash;
     use.origin.l4_hash = value.hash_flags & BT_HASH_L4;
+    use.origin.offloaded = value.hash_flags & BT_HASH_OFFLOADED;
+    use.origin.bond = note_of(value);
     if (value.hash_flags & BT_HASH_USABLE) {
         use.origin.usable_count = value.usable_count;
         if (value.usable_index != BT_NO_INDEX) use.origin.usable_index = value.usable_index;
@@ -417,7 +434,18 @@ FlowEntry entry_of(const Conversation& conversation, const SlaveUse& use, bool r
     entry.value.tci = use.origin.tci;
     entry.value.outer_ethertype = use.origin.outer_ethertype;
     entry.value.skb_hash = use.origin.skb_hash;
+    entry.value.protocol = use.origin.protocol;
+    if (use.origin.extension_headers) entry.key.flags |= BT_KEY_EXTHDR;
     if (use.origin.l4_hash) entry.value.hash_flags |= BT_HASH_L4;
+    if (use.origin.offloaded) entry.value.hash_flags |= BT_HASH_OFFLOADED;
+    if (const auto& note = use.origin.bond) {
+        entry.value.hash_flags |= BT_HASH_NOTED;
+        entry.value.mode = static_cast<__u8>(note->mode);
+        entry.value.policy = static_cast<__u8>(note->policy);
+        if (note->tlb_dynamic_lb) entry.value.hash_flags |= BT_HASH_TLB_DYNAMIC;
+        if (note->active_slave) entry.value.hash_flags |= BT_HASH_HAS_ACTIVE;
+        if (note->active_slave.value_or(false)) entry.value.hash_flags |= BT_HASH_ACTIVE;
+    }
     entry.value.usable_index = use.origin.usable_index.value_or(BT_NO_INDEX);
     if (use.origin.usable_count) {
         entry.value.hash_flags |= BT_HASH_USABLE;

@@ -58,7 +58,9 @@ Choice by_hash(const ChoiceContext& bond, const Inputs& inputs) {
     }
     const bool encap = bond.policy == HashPolicy::encap23 || bond.policy == HashPolicy::encap34;
     if (encap && bond.flow_dissector)
-        return none("a BPF flow dissector is attached and decides what the policy hashes");
+        return none(
+            "a BPF flow dissector is attached (or it could not be seen that none is) and decides what "
+            "the policy hashes");
     if (!inputs) return none(inputs.error());
     if (inputs->flow.random && inputs->flow.parsed == Parsed::ok)
         return none("TIPC keep-alive messages are hashed with a random number");

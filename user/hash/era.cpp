@@ -99,4 +99,21 @@ std::string to_text(const Era& era) {
                        spell(era.icmp, icmp_spellings), spell(era.dissector, dissector_spellings));
 }
 
+std::string_view to_text(EraSource source) {
+    switch (source) {
+    case EraSource::probed:
+        return "probed";
+    case EraSource::assumed:
+        return "assumed";
+    case EraSource::given:
+        return "given";
+    }
+    return "?";
+}
+
+EraFinding assume_era(std::string_view release, std::string why) {
+    const auto number = parse_release(release);
+    return {number ? era_of_release(*number) : newest_era, EraSource::assumed, std::move(why)};
+}
+
 } // namespace bondtrace

@@ -64,4 +64,22 @@ Result<Era> parse_era(std::string_view text);
 // The name when the era has one, else the traits, in the form that parse_era reads.
 std::string to_text(const Era& era);
 
+// How an era was found.
+enum class EraSource : std::uint8_t {
+    probed,  // frames were sent through a bond of one's own, and the slaves they took leave no other
+    assumed, // from the kernel's release alone: back-ports can make it wrong
+    given,   // by the user, or by a document
+};
+// "probed", "assumed", "given".
+std::string_view to_text(EraSource source);
+
+struct EraFinding {
+    Era era = newest_era;
+    EraSource source = EraSource::assumed;
+    std::string why; // of an assumed era: why it was not probed; may be empty
+};
+
+// What mainline kernels of `release` ("6.1.0-57-amd64") do; the newest era when it is no release.
+EraFinding assume_era(std::string_view release, std::string why);
+
 } // namespace bondtrace

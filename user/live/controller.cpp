@@ -408,7 +408,7 @@ Action Controller::press_letter(char32_t letter, const LiveModel& model) {
     case 'd': {
         constexpr std::array words = {"both directions", "sending only", "receiving only"};
         const auto next = (static_cast<unsigned>(ui_.view.direction) + 1) % words.size();
-        ui_.view.direction = static_cast<Direction>(next);
+        ui_.view.direction = static_cast<LiveDirection>(next);
         say(fmt::format("order and history: {}", words[next]));
         break;
     }

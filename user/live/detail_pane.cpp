@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 // The selected conversation in full.
 #include "user/base/units.h"
+#include "user/bond/usable.h"
 #include "user/live/hash_words.h"
 #include "user/live/panes.h"
 #include "user/report/flow_words.h"
-#include "user/report/flows_build.h"
 
 #include <algorithm>
 
@@ -97,7 +97,7 @@ class Detail {
     }
 
     void add_policies() {
-        const std::vector<PolicyAnswer> answers = ask_policies(bond_, row_.flow, drawing_.era);
+        const std::vector<PolicyAnswer> answers = ask_policies(bond_, row_.flow, drawing_.model.era());
         if (answers.empty()) {
             if (!uses_hash_policy(bond_))
                 add(Piece{fmt::format("mode {} does not choose slaves by a hash", to_text(bond_.mode)),
@@ -134,7 +134,7 @@ class Detail {
     }
 
     void add_ports() {
-        const std::vector<OtherPorts> all = ports_elsewhere(bond_, row_.flow, drawing_.era);
+        const std::vector<OtherPorts> all = ports_elsewhere(bond_, row_.flow, drawing_.model.era());
         if (all.empty()) return;
         Pieces line{{"other local ports: ", quiet}};
         for (const OtherPorts& other : all) {

@@ -2,7 +2,6 @@
 // What the panels of the screen share: what is drawn from, and small drawings. Pure.
 #pragma once
 
-#include "user/hash/era.h"
 #include "user/live/canvas.h"
 #include "user/live/flow_view.h"
 #include "user/live/layout.h"
@@ -29,7 +28,6 @@ struct Drawing {
     const UiState& ui;
     const Symbols& symbols;
     std::optional<ReplayPlace> replay;
-    Era era = newest_era; // of the kernel whose hash is explained
 };
 
 inline constexpr Style plain{}, strong{.bold = true}, quiet{.hue = Hue::quiet},

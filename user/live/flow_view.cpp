@@ -25,10 +25,10 @@ std::uint64_t descending(std::uint64_t value) {
     return std::numeric_limits<std::uint64_t>::max() - value;
 }
 
-std::uint64_t total_bytes(const FlowRow& row, Direction direction) {
+std::uint64_t total_bytes(const FlowRow& row, LiveDirection direction) {
     std::uint64_t bytes = 0;
-    if (direction != Direction::rx) bytes += row.flow.tx_total().wire_bytes;
-    if (direction != Direction::tx) bytes += row.flow.rx_total().wire_bytes;
+    if (direction != LiveDirection::rx) bytes += row.flow.tx_total().wire_bytes;
+    if (direction != LiveDirection::tx) bytes += row.flow.rx_total().wire_bytes;
     return bytes;
 }
 

@@ -54,8 +54,8 @@ std::string_view to_text(LiveSort sort);
 struct ViewSettings {
     LiveSort sort = LiveSort::rate;
     bool reverse = false;
-    Direction direction = Direction::both; // what rates, packets and totals are of
-    std::optional<std::size_t> bond;       // nullopt: all
+    LiveDirection direction = LiveDirection::both; // what rates, packets and totals are of
+    std::optional<std::size_t> bond;               // nullopt: all
     Filter filter;
 };
 

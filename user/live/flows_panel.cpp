@@ -165,8 +165,8 @@ class FlowLines {
     [[nodiscard]] bool sorted_by(FlowColumn column) const {
         const UiState& ui = drawing_.ui;
         if (headings()[column].sort != ui.view.sort) return false;
-        if (column == tx_rate) return ui.view.direction != Direction::rx;
-        if (column == rx_rate) return ui.view.direction != Direction::tx;
+        if (column == tx_rate) return ui.view.direction != LiveDirection::rx;
+        if (column == rx_rate) return ui.view.direction != LiveDirection::tx;
         return true;
     }
 
@@ -229,8 +229,8 @@ class FlowLines {
         }
         case total: {
             std::uint64_t bytes = 0;
-            if (ui.view.direction != Direction::rx) bytes += row.flow.tx_total().wire_bytes;
-            if (ui.view.direction != Direction::tx) bytes += row.flow.rx_total().wire_bytes;
+            if (ui.view.direction != LiveDirection::rx) bytes += row.flow.tx_total().wire_bytes;
+            if (ui.view.direction != LiveDirection::tx) bytes += row.flow.rx_total().wire_bytes;
             return {format_bytes(bytes), plain};
         }
         case age: {

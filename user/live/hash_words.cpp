@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "user/live/hash_words.h"
 
+#include "user/bond/usable.h"
+#include "user/flow/agreement.h"
 #include "user/hash/choice.h"
 #include "user/hash/inverse.h"
 #include "user/hash/policy.h"
-#include "user/report/flows_build.h"
 
 #include <algorithm>
 #include <array>
@@ -14,18 +15,20 @@
 namespace bondtrace {
 namespace {
 
-// In the order of the hash.
-std::vector<const Slave*> usable_slaves(const Bond& bond) {
-    std::vector<const Slave*> usable;
-    for (const Slave& slave : bond.slaves)
-        if (usable_index(bond, slave.ifindex)) usable.push_back(&slave);
-    return usable;
-}
-
 const SlaveUse* latest_use(const std::vector<SlaveUse>& uses) {
     const auto latest = std::max_element(
         uses.begin(), uses.end(), [](const SlaveUse& a, const SlaveUse& b) { return a.last_ns < b.last_ns; });
     return latest == uses.end() ? nullptr : &*latest;
+}
+
+// What was sent last, or would be: of a conversation that was only received, the MAC addresses are known, and
+// no tag.
+FlowTuple tuple_of(const Conversation& conversation) {
+    if (const SlaveUse* use = latest_use(conversation.tx)) return sent_tuple(conversation.key, use->origin);
+    FrameOrigin origin;
+    if (const SlaveUse* use = latest_use(conversation.rx)) origin = use->origin;
+    origin.outer_ethertype = conversation.key.ethertype;
+    return sent_tuple(conversation.key, origin);
 }
 
 std::string address_words(AddressKind kind, const std::array<std::uint8_t, 16>& bytes) {
@@ -86,46 +89,12 @@ PolicyAnswer answer_of(const Bond& bond, HashPolicy policy, const Conversation& 
 
 } // namespace
 
-FlowTuple sent_tuple(const Conversation& conversation) {
-    const ConversationKey& key = conversation.key;
-    FlowTuple tuple;
-    tuple.ethertype = tuple.outer_ethertype = key.ethertype;
-    tuple.protocol = key.protocol;
-    if (const auto* local = std::get_if<IpAddress>(&key.local)) tuple.src = *local;
-    if (const auto* remote = std::get_if<IpAddress>(&key.remote)) tuple.dst = *remote;
-    if (const auto* local = std::get_if<MacAddress>(&key.local)) tuple.src_mac = *local;
-    if (const auto* remote = std::get_if<MacAddress>(&key.remote)) tuple.dst_mac = *remote;
-    if (const auto* ports = std::get_if<Ports>(&key.detail)) {
-        tuple.src_port = ports->local;
-        tuple.dst_port = ports->remote;
-    } else if (const auto* icmp = std::get_if<IcmpMessage>(&key.detail)) {
-        tuple.icmp_type = icmp->type;
-        tuple.icmp_code = icmp->code;
-        tuple.icmp_id = icmp->id.value_or(0);
-    } else if (const auto* spi = std::get_if<Spi>(&key.detail)) {
-        tuple.src_port = static_cast<std::uint16_t>(spi->value >> 16);
-        tuple.dst_port = static_cast<std::uint16_t>(spi->value);
-    }
-    tuple.fragment = key.fragment;
-    tuple.unparsed = key.unparsed;
-    if (const SlaveUse* use = latest_use(conversation.tx)) {
-        tuple.src_mac = use->origin.local_mac;
-        tuple.dst_mac = use->origin.remote_mac;
-        if (use->origin.outer_ethertype != 0) tuple.outer_ethertype = use->origin.outer_ethertype;
-        if (use->origin.tci != 0) tuple.tci = use->origin.tci;
-    } else if (const SlaveUse* received = latest_use(conversation.rx)) {
-        tuple.src_mac = received->origin.local_mac;
-        tuple.dst_mac = received->origin.remote_mac;
-    }
-    return tuple;
-}
-
 std::vector<PolicyAnswer> ask_policies(const Bond& bond, const Conversation& conversation, const Era& era) {
     if (!uses_hash_policy(bond)) return {};
     constexpr std::array policies = {HashPolicy::layer2,  HashPolicy::layer23, HashPolicy::layer34,
                                      HashPolicy::encap23, HashPolicy::encap34, HashPolicy::vlan_srcmac};
     const std::vector<const Slave*> usable = usable_slaves(bond);
-    const FlowTuple tuple = sent_tuple(conversation);
+    const FlowTuple tuple = tuple_of(conversation);
     std::vector<PolicyAnswer> answers;
     answers.push_back(answer_of(bond, bond.policy, conversation, tuple, usable, era));
     for (const HashPolicy policy : policies)
@@ -140,7 +109,7 @@ std::vector<OtherPorts> ports_elsewhere(const Bond& bond, const Conversation& co
     const std::vector<const Slave*> usable = usable_slaves(bond);
     const SlaveUse* use = latest_use(conversation.tx);
     ReachQuery query;
-    query.tuple = sent_tuple(conversation);
+    query.tuple = tuple_of(conversation);
     query.policy = bond.policy;
     query.era = era;
     query.usable = static_cast<std::uint32_t>(usable.size());

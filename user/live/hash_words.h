@@ -6,7 +6,6 @@
 #include "user/bond/model.h"
 #include "user/flow/conversation.h"
 #include "user/hash/era.h"
-#include "user/hash/tuple.h"
 
 #include <cstdint>
 #include <optional>
@@ -14,9 +13,6 @@
 #include <vector>
 
 namespace bondtrace {
-
-// The sending side of a conversation as the hash sees it, as far as the flow table has it.
-FlowTuple sent_tuple(const Conversation& conversation);
 
 struct PolicyAnswer {
     HashPolicy policy = HashPolicy::layer2;

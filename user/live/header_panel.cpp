@@ -53,7 +53,7 @@ Style style_of(Weight weight) {
 }
 
 Style style_of(BalanceWord word) {
-    if (word == BalanceWord::even) return good;
+    if (word == BalanceWord::balanced) return good;
     return word == BalanceWord::uneven ? alarm : plain;
 }
 
@@ -100,19 +100,19 @@ void draw_title(Canvas& canvas, const Drawing& drawing) {
     put_items(canvas, 1, 0, right > 1 ? right - 1 : 0, std::move(items));
 }
 
-std::string balance_words(const LiveModel& model, std::size_t bond, const BalanceVerdict& verdict,
+std::string balance_words(const LiveModel& model, std::size_t bond, const LiveBalance& balance,
                           bool with_band) {
-    std::string text(to_text(verdict.word));
-    if (text.empty() || verdict.word == BalanceWord::no_traffic) return text;
-    text += fmt::format(" {}", short_share(verdict.largest));
+    std::string text(short_word(balance.word));
+    if (text.empty() || balance.largest <= 0) return text;
+    text += fmt::format(" {}", short_share(balance.largest));
     if (!with_band) return text;
     const LiveBondState& state = model.bonds()[bond];
-    if (verdict.largest_slave < state.balanced.size()) {
-        const int ifindex = state.slaves[state.balanced[verdict.largest_slave]].ifindex;
+    if (balance.largest_slave < state.balanced.size()) {
+        const int ifindex = state.slaves[state.balanced[balance.largest_slave]].ifindex;
         text += fmt::format(" on {}", slave_name(model.reading().report.bonds[bond], ifindex));
     }
-    if (verdict.low <= 0 && verdict.high >= 1) return text;
-    return text + fmt::format(" ({}-{} expected)", std::lround(verdict.low * 100), short_share(verdict.high));
+    if (balance.low <= 0 && balance.high >= 1) return text;
+    return text + fmt::format(" ({}-{} expected)", std::lround(balance.low * 100), short_share(balance.high));
 }
 
 void draw_bonds(Canvas& canvas, const Layout& layout, const Drawing& drawing) {
@@ -136,11 +136,19 @@ void draw_bonds(Canvas& canvas, const Layout& layout, const Drawing& drawing) {
         if (!state.lacp.word.empty())
             items.push_back({{{"LACP ", quiet}, {state.lacp.word, style_of(state.lacp.weight)}}, 90});
         const bool wide = canvas.width() >= 110;
-        const auto add_balance = [&](const char* direction, const BalanceVerdict& verdict, int priority) {
-            const std::string words = clean(balance_words(model, index, verdict, wide), drawing.symbols);
+        const auto add_balance = [&](const char* direction, const LiveBalance& balance, int priority) {
+            const std::string words = clean(balance_words(model, index, balance, wide), drawing.symbols);
             if (!words.empty())
-                items.push_back({{{direction, quiet}, {words, style_of(verdict.word)}}, priority});
+                items.push_back({{{direction, quiet}, {words, style_of(balance.word)}}, priority});
         };
+        if (state.as_predicted < state.predicted)
+            items.push_back({{{fmt::format("{} of {} flows not as predicted",
+                                           format_count(state.predicted - state.as_predicted),
+                                           format_count(state.predicted)),
+                               alarm}},
+                             95});
+        else if (wide && state.predicted > 0)
+            items.push_back({{{"hash ", quiet}, {"as predicted", good}}, 15});
         add_balance("TX ", state.tx_balance, 85);
         add_balance("RX ", state.rx_balance, 80);
         put_items(canvas, 1, y, canvas.width(), std::move(items));

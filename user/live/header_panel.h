@@ -10,8 +10,8 @@ void draw_title(Canvas& canvas, const Drawing& drawing);
 void draw_bonds(Canvas& canvas, const Layout& layout, const Drawing& drawing);
 void draw_slaves(Canvas& canvas, const Layout& layout, const Drawing& drawing);
 
-// "TX uneven 71 % on s0 (31-69 %)" without the direction: a balance in words, as long as asked for.
-std::string balance_words(const LiveModel& model, std::size_t bond, const BalanceVerdict& verdict,
+// "uneven 71% on s0 (31-69% expected)": a balance in words, as long as asked for.
+std::string balance_words(const LiveModel& model, std::size_t bond, const LiveBalance& balance,
                           bool with_band);
 
 } // namespace bondtrace

@@ -104,6 +104,7 @@ std::uint32_t LiveFlows::row_of(const FlowEntry& entry) {
             std::upper_bound(uses.begin(), uses.end(), use,
                              [](const SlaveUse& a, const SlaveUse& b) { return a.first_ns < b.first_ns; });
         uses.insert(behind, use);
+        changed_.push_back(place->second);
     }
     row.first_ns = std::min<std::uint64_t>(row.first_ns, entry.value.first_ns);
     return place->second;
@@ -204,7 +205,7 @@ void LiveFlows::finish_row(std::uint32_t index, bool moves_mean_something, std::
     const bool grew = row.epoch == epoch_;
     row.tx = grew ? rate_of(row.tx_grown, seconds) : Rate{};
     row.rx = grew ? rate_of(row.rx_grown, seconds) : Rate{};
-    for (const Direction direction : {Direction::both, Direction::tx, Direction::rx}) {
+    for (const LiveDirection direction : {LiveDirection::both, LiveDirection::tx, LiveDirection::rx}) {
         const Rate rate = row.rate(direction);
         row.bytes_order[static_cast<std::size_t>(direction)].follow(rate.bytes);
         row.packets_order[static_cast<std::size_t>(direction)].follow(rate.packets);
@@ -227,6 +228,7 @@ void LiveFlows::update(std::span<const FlowEntry> entries, std::span<const BondM
                        std::uint64_t time_ns, double seconds) {
     ++epoch_;
     moves_.clear();
+    changed_.clear();
     index_.begin_reading();
     for (const FlowEntry& entry : entries)
         add(entry, time_ns);
@@ -237,9 +239,16 @@ void LiveFlows::update(std::span<const FlowEntry> entries, std::span<const BondM
                               (bonds[bond] == BondMode::balance_rr || bonds[bond] == BondMode::broadcast);
         finish_row(row, !spraying, time_ns, seconds, fading);
     }
+    std::sort(changed_.begin(), changed_.end());
+    changed_.erase(std::unique(changed_.begin(), changed_.end()), changed_.end());
     // Entries that were not read this time; one that was read twice makes the number too small, no more.
     absent_ = entries_.size() > entries.size() ? entries_.size() - entries.size() : 0;
     if (absent_ > absent_tolerated && absent_ > entries.size()) forget(time_ns);
+}
+
+std::optional<std::uint32_t> LiveFlows::find(std::size_t bond, const ConversationKey& key) const {
+    const auto found = known_.find({bond, key});
+    return found == known_.end() ? std::nullopt : std::optional(found->second);
 }
 
 // Clears away what has vanished from the kernel's table long ago, with the rows of which nothing is left.
@@ -270,8 +279,11 @@ void LiveFlows::forget(std::uint64_t time_ns) {
     }
     entries_ = std::move(entries);
     index_.keep(kept);
+    // What was just read is among what is kept.
     for (FlowMove& move : moves_)
         move.row = renumbered[move.row];
+    for (std::uint32_t& row : changed_)
+        row = renumbered[row];
 }
 
 } // namespace bondtrace

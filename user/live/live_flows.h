@@ -10,13 +10,14 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <unordered_map>
 #include <vector>
 
 namespace bondtrace {
 
-enum class Direction : std::uint8_t { both, tx, rx };
+enum class LiveDirection : std::uint8_t { both, tx, rx };
 
 struct Rate { // a second, on the wire
     double packets = 0, bytes = 0;
@@ -36,7 +37,7 @@ struct FlowRow {
     std::uint64_t id = 0;                               // in the order of first sight, never used again
     Conversation flow;                                  // sums since the start
     Rate tx, rx;                                        // of the last interval
-    std::array<CalmRate, 3> bytes_order, packets_order; // by Direction
+    std::array<CalmRate, 3> bytes_order, packets_order; // by LiveDirection
     // CLOCK_MONOTONIC. `active`: the reading by which it had carried something.
     std::uint64_t first_ns = 0, active_ns = 0;
     // The slaves that carried it last; 0: none yet.
@@ -45,11 +46,12 @@ struct FlowRow {
     unsigned moves = 0;   // of sending, from one slave to another
     std::uint64_t moved_ns = 0;
     int moved_from = 0;
+    std::optional<std::uint32_t> tx_hash; // under the bond's policy; nullopt: not determined, or not asked
     // Bytes of the last seconds: older ones count less and less (weight_seconds).
     double tx_weight = 0, rx_weight = 0;
 
-    [[nodiscard]] Rate rate(Direction direction) const {
-        return direction == Direction::tx ? tx : direction == Direction::rx ? rx : tx + rx;
+    [[nodiscard]] Rate rate(LiveDirection direction) const {
+        return direction == LiveDirection::tx ? tx : direction == LiveDirection::rx ? rx : tx + rx;
     }
 
   private:
@@ -88,8 +90,13 @@ class LiveFlows {
                 double seconds);
 
     [[nodiscard]] const std::vector<FlowRow>& rows() const { return rows_; }
-    // Of the last update.
+    // Of the last update: moves, and the rows that are new or on a slave where they were not before.
     [[nodiscard]] const std::vector<FlowMove>& moves() const { return moves_; }
+    [[nodiscard]] const std::vector<std::uint32_t>& changed() const { return changed_; }
+
+    // For what others know of a row: its prediction and its hash.
+    [[nodiscard]] FlowRow& row(std::uint32_t index) { return rows_[index]; }
+    [[nodiscard]] std::optional<std::uint32_t> find(std::size_t bond, const ConversationKey& key) const;
 
   private:
     struct EntryState {
@@ -122,6 +129,7 @@ class LiveFlows {
     std::vector<FlowRow> rows_;
     std::unordered_map<Identity, std::uint32_t, IdentityHash> known_;
     std::vector<FlowMove> moves_;
+    std::vector<std::uint32_t> changed_;
     std::uint64_t next_id_ = 1;
     std::uint32_t epoch_ = 0;
     std::size_t absent_ = 0;

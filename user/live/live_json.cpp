@@ -2,16 +2,13 @@
 #include "user/live/live_json.h"
 
 #include "user/base/text.h"
+#include "user/report/era_json.h"
 #include "user/report/json_parts.h"
 
 #include <fmt/format.h>
 
 namespace bondtrace {
 namespace {
-
-template<typename Value> Json or_null(const std::optional<Value>& value) {
-    return value ? Json(*value) : Json(nullptr);
-}
 
 Json rate_json(const Rate& tx, const Rate& rx) {
     return {{"tx_bits", tx.bytes * 8},
@@ -47,16 +44,17 @@ Json slave_line_json(const BondReport& report, const SlaveReport& slave, const B
     return json;
 }
 
-Json balance_json(const BalanceVerdict& verdict, const LiveBondState& live, const BondReport& report) {
+Json balance_json(const LiveBalance& balance, const LiveBondState& live, const BondReport& report) {
     Json json;
-    json["verdict"] = verdict.word == BalanceWord::not_expected ? Json(nullptr) : Json(to_text(verdict.word));
-    const bool known = verdict.largest > 0 && verdict.largest_slave < live.balanced.size();
-    json["largest"] = known ? Json(verdict.largest) : Json(nullptr);
+    json["verdict"] = balance.word == BalanceWord::not_expected ? Json(nullptr) : Json(to_text(balance.word));
+    const bool known = balance.largest > 0 && balance.largest_slave < live.balanced.size();
+    json["largest"] = known ? Json(balance.largest) : Json(nullptr);
     json["slave"] =
         known
-            ? Json(valid_utf8(slave_name(report, live.slaves[live.balanced[verdict.largest_slave]].ifindex)))
+            ? Json(valid_utf8(slave_name(report, live.slaves[live.balanced[balance.largest_slave]].ifindex)))
             : Json(nullptr);
-    json["expected"] = known ? Json({verdict.low, verdict.high}) : Json(nullptr);
+    json["expected"] = known ? Json({balance.low, balance.high}) : Json(nullptr);
+    json["flows"] = balance.throws;
     return json;
 }
 
@@ -75,6 +73,7 @@ Json bond_line_json(const BondReport& report, const Bond& bond, const LiveBondSt
     json["lacp_verdict"] = live.lacp.word.empty() ? Json(nullptr) : Json(live.lacp.word);
     json["balance"] = {{"tx", balance_json(live.tx_balance, live, report)},
                        {"rx", balance_json(live.rx_balance, live, report)}};
+    json["agreement"] = {{"checked", live.predicted}, {"agree", live.as_predicted}};
     return json;
 }
 
@@ -117,6 +116,7 @@ Json head_json(const LiveModel& model, const FlowView& view, std::uint64_t seque
     head["kernel"] = valid_utf8(reading.report.header.kernel);
     head["attach"] = valid_utf8(reading.report.header.attach);
     head["host"] = valid_utf8(reading.host);
+    head["era"] = model.era_finding() ? era_json(*model.era_finding()) : Json(nullptr);
     head["monotonic_ns"] = reading.time_ns;
     head["elapsed_seconds"] = number_or_null(reading.report.seconds);
     head["interval_seconds"] = number_or_null(model.interval_seconds());

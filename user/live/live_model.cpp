@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "user/live/live_model.h"
 
+#include "user/audit/placement.h"
+#include "user/bond/usable.h"
 #include "user/report/flow_words.h"
+#include "user/report/flows_build.h"
 
 #include <algorithm>
 #include <cmath>
 #include <map>
 #include <tuple>
+#include <unordered_map>
 #include <utility>
 
 #include <fmt/format.h>
@@ -48,6 +52,9 @@ bool same_bonds(const LiveReading& a, const LiveReading& b) {
         a.report.bonds.begin(), a.report.bonds.end(), b.report.bonds.begin(), b.report.bonds.end(),
         [](const BondReport& left, const BondReport& right) { return left.ifindex == right.ifindex; });
 }
+
+// Weights fade for ever; less than a byte is nothing.
+constexpr double least_weight = 1;
 
 // Frames of one direction: traced, and counted by the kernel.
 struct Covered {
@@ -92,6 +99,9 @@ void LiveModel::update(LiveReading reading) {
     flows_.update(reading_.entries, modes, reading_.time_ns, interval_seconds_);
     reading_.entries = {};
     update_slaves(before);
+    update_predictions();
+    update_hashes(before);
+    if (has_interval) note_changes(before);
     update_flow_counts();
     for (std::size_t bond = 0; bond < bonds_.size(); ++bond)
         update_balance(bond);
@@ -145,22 +155,115 @@ void LiveModel::update_slaves(const LiveReading& before) {
     }
 }
 
+// What is predicted follows from the first frame on each slave, so that only conversations with a new use
+// need a new prediction.
+void LiveModel::update_predictions() {
+    for (RecordedPrediction& recorded : reading_.predictions)
+        if (const auto row = flows_.find(recorded.bond, recorded.key))
+            flows_.row(*row).flow.prediction = std::move(recorded.prediction);
+    reading_.predictions.clear();
+    if (!reading_.report.era || flows_.changed().empty()) return;
+    std::vector<PredictionBond> contexts;
+    for (std::size_t i = 0; i < reading_.bonds.size(); ++i)
+        contexts.push_back(
+            prediction_context(reading_.bonds[i].state, reading_.report.bonds[i], reading_.flow_dissector));
+    std::vector<Conversation> conversations;
+    conversations.reserve(flows_.changed().size());
+    for (const std::uint32_t row : flows_.changed())
+        conversations.push_back(std::move(flows_.row(row).flow));
+    predict(conversations, contexts, reading_.report.era->era);
+    for (std::size_t i = 0; i < conversations.size(); ++i)
+        flows_.row(flows_.changed()[i]).flow = std::move(conversations[i]);
+}
+
+// What the hash cannot tell apart was decided by one throw.
+void LiveModel::update_hashes(const LiveReading& before) {
+    const auto update_row = [&](FlowRow& row) {
+        row.tx_hash.reset();
+        if (row.flow.bond >= reading_.bonds.size() || row.flow.tx.empty()) return;
+        const Bond& bond = reading_.bonds[row.flow.bond].state;
+        if (!uses_hash_policy(bond)) return;
+        row.tx_hash = hash_of_tuple(sent_tuple(row.flow.key, row.flow.tx.front().origin), bond.policy, era());
+    };
+    bool policy_changed = false;
+    for (std::size_t i = 0; i < std::min(before.bonds.size(), reading_.bonds.size()); ++i)
+        policy_changed |= before.bonds[i].state.policy != reading_.bonds[i].state.policy ||
+                          before.bonds[i].state.mode != reading_.bonds[i].state.mode;
+    if (!policy_changed) {
+        for (const std::uint32_t row : flows_.changed())
+            update_row(flows_.row(row));
+        return;
+    }
+    for (std::uint32_t row = 0; row < flows_.rows().size(); ++row)
+        update_row(flows_.row(row));
+}
+
+// Bytes that were spread over other slaves, or by another policy, say nothing about those of now.
+void LiveModel::note_changes(const LiveReading& before) {
+    const auto usable = [](const Bond& bond) {
+        std::vector<int> ifindexes;
+        for (const Slave* slave : usable_slaves(bond))
+            ifindexes.push_back(slave->ifindex);
+        return ifindexes;
+    };
+    for (std::size_t i = 0; i < std::min(before.bonds.size(), reading_.bonds.size()); ++i) {
+        const Bond &was = before.bonds[i].state, &is = reading_.bonds[i].state;
+        if (usable(was) != usable(is) || was.policy != is.policy || was.mode != is.mode)
+            bonds_[i].changed_ns = reading_.time_ns;
+    }
+}
+
 void LiveModel::update_flow_counts() {
-    for (LiveBondState& bond : bonds_)
+    for (LiveBondState& bond : bonds_) {
+        bond.predicted = bond.as_predicted = 0;
         for (LiveSlave& slave : bond.slaves)
             slave.tx_flows = slave.rx_flows = 0;
+    }
     for (const FlowRow& row : flows_.rows()) {
         if (row.flow.bond >= bonds_.size() || is_idle(row)) continue;
-        for (LiveSlave& slave : bonds_[row.flow.bond].slaves) {
+        LiveBondState& bond = bonds_[row.flow.bond];
+        if (row.flow.prediction && row.flow.prediction->agrees) {
+            ++bond.predicted;
+            bond.as_predicted += *row.flow.prediction->agrees ? 1 : 0;
+        }
+        for (LiveSlave& slave : bond.slaves) {
             if (slave.ifindex == row.tx_slave) ++slave.tx_flows;
             if (slave.ifindex == row.rx_slave) ++slave.rx_flows;
         }
     }
 }
 
+std::vector<LiveThrow> LiveModel::throws_of(std::size_t bond, bool received) const {
+    const LiveBondState& state = bonds_[bond];
+    std::vector<LiveThrow> throws;
+    std::unordered_map<std::uint64_t, std::size_t> known; // hash and slave -> index into throws
+    for (const FlowRow& row : flows_.rows()) {
+        const double weight = received ? row.rx_weight : row.tx_weight;
+        if (row.flow.bond != bond || weight < least_weight) continue;
+        if (!received && row.sprayed) continue; // nothing chose a slave for it
+        const int ifindex = received ? row.rx_slave : row.tx_slave;
+        const auto slave = std::find_if(state.balanced.begin(), state.balanced.end(), [&](std::size_t place) {
+            return state.slaves[place].ifindex == ifindex;
+        });
+        if (slave == state.balanced.end()) continue;
+        const auto place = static_cast<std::size_t>(slave - state.balanced.begin());
+        const auto bytes = static_cast<std::uint64_t>(weight);
+        if (!received && row.tx_hash) {
+            const auto [at, added] =
+                known.try_emplace(std::uint64_t{*row.tx_hash} << 16U | place, throws.size());
+            if (!added) {
+                throws[at->second].bytes += bytes;
+                continue;
+            }
+        }
+        throws.push_back({place, bytes});
+    }
+    return throws;
+}
+
 void LiveModel::update_balance(std::size_t index) {
     LiveBondState& bond = bonds_[index];
-    const BondMode mode = reading_.bonds[index].state.mode;
+    const BondReport& report = reading_.report.bonds[index];
     bond.balanced.clear();
     std::vector<double> tx, rx;
     double tx_total = 0, rx_total = 0;
@@ -173,25 +276,21 @@ void LiveModel::update_balance(std::size_t index) {
         tx.push_back(slave.tx_weight);
         rx.push_back(slave.rx_weight);
     }
-    constexpr double least = 1; // byte: weights fade for ever
     for (LiveSlave& slave : bond.slaves) {
-        slave.tx_share = tx_total >= least ? std::optional(slave.tx_weight / tx_total) : std::nullopt;
-        slave.rx_share = rx_total >= least ? std::optional(slave.rx_weight / rx_total) : std::nullopt;
+        slave.tx_share = tx_total >= least_weight ? std::optional(slave.tx_weight / tx_total) : std::nullopt;
+        slave.rx_share = rx_total >= least_weight ? std::optional(slave.rx_weight / rx_total) : std::nullopt;
     }
-    BalanceInput tx_input{.mode = mode, .slaves = tx}, rx_input{.mode = mode, .slaves = rx};
-    for (const FlowRow& row : flows_.rows()) {
-        if (row.flow.bond != index) continue;
-        const auto add = [&](BalanceInput& input, double weight) {
-            if (weight < least) return;
-            ++input.flows;
-            input.flow_bytes += weight;
-            input.flow_squares += weight * weight;
-        };
-        add(tx_input, row.tx_weight);
-        add(rx_input, row.rx_weight);
+    const bool changed = bond.changed_ns != 0 && reading_.time_ns < bond.changed_ns + settling_ns;
+    for (const bool received : {false, true}) {
+        const std::vector<LiveThrow> throws = throws_of(index, received);
+        const LiveBalance balance = judge_({.mode = report.mode,
+                                            .policy_used = report.policy_used,
+                                            .received = received,
+                                            .changed = changed,
+                                            .slaves = received ? rx : tx,
+                                            .throws = throws});
+        (received ? bond.rx_balance : bond.tx_balance) = balance;
     }
-    bond.tx_balance = judge_(tx_input);
-    bond.rx_balance = judge_(rx_input);
 }
 
 void LiveModel::update_coverage() {

@@ -4,6 +4,7 @@
 
 #include "user/live/event_log.h"
 #include "user/live/history.h"
+#include "user/live/live_balance.h"
 #include "user/live/live_flows.h"
 #include "user/live/reading.h"
 #include "user/live/verdict.h"
@@ -31,10 +32,13 @@ struct LiveSlave {
 struct LiveBondState {
     std::vector<LiveSlave> slaves;
     Verdict lacp;
-    BalanceVerdict tx_balance, rx_balance;
+    LiveBalance tx_balance, rx_balance;
     // Indexes into `slaves` of what the balances speak of.
     std::vector<std::size_t> balanced;
     std::optional<double> tx_coverage, rx_coverage; // traced / counted; nullopt: nothing was counted
+    // Conversations that are not idle: whose slave could be predicted, and of these, those that took it.
+    std::uint64_t predicted = 0, as_predicted = 0;
+    std::uint64_t changed_ns = 0; // when slaves came or went, or the policy changed; 0: never
 };
 
 // What tracing costs, over the last interval.
@@ -50,7 +54,10 @@ class LiveModel {
     // A move is shown for this long.
     static constexpr std::uint64_t highlight_ns = 5'000'000'000;
 
-    explicit LiveModel(BalanceJudge judge = judge_balance) : judge_(std::move(judge)) {}
+    // After a change of slaves or policy balance is not judged for this long: three times weight_seconds.
+    static constexpr std::uint64_t settling_ns = 15'000'000'000;
+
+    explicit LiveModel(BalanceJudge judge = judge_live_balance) : judge_(std::move(judge)) {}
 
     void update(LiveReading reading);
 
@@ -67,6 +74,13 @@ class LiveModel {
     // Frames that are in no row, or were not seen at all.
     [[nodiscard]] std::uint64_t lost() const;
 
+    // Of the kernel whose hash is explained.
+    [[nodiscard]] Era era() const { return era_finding().value_or(EraFinding{}).era; }
+    // nullopt: nobody predicts.
+    [[nodiscard]] const std::optional<EraFinding>& era_finding() const {
+        return reading_.report.era ? reading_.report.era : reading_.recorded_era;
+    }
+
     [[nodiscard]] bool is_idle(const FlowRow& row) const {
         return reading_.time_ns > row.active_ns + idle_ns;
     }
@@ -76,8 +90,12 @@ class LiveModel {
 
   private:
     void update_slaves(const LiveReading& before);
+    void update_predictions();
+    void update_hashes(const LiveReading& before);
+    void note_changes(const LiveReading& before);
     void update_flow_counts();
     void update_balance(std::size_t bond);
+    std::vector<LiveThrow> throws_of(std::size_t bond, bool received) const;
     void update_coverage();
     void update_cost(const LiveReading& before);
     void log_changes(const LiveReading& before);

@@ -43,12 +43,14 @@ class Text {
         std::string line = fmt::format("bond {}: {}", bond.name, to_text(bond.mode));
         if (bond.policy_used) line += fmt::format(" {}", to_text(bond.policy));
         if (!state.lacp.word.empty()) line += ", LACP " + state.lacp.word;
-        const auto add_balance = [&](const char* direction, const BalanceVerdict& verdict) {
-            const std::string words = balance_words(model_, index, verdict, true);
+        const auto add_balance = [&](const char* direction, const LiveBalance& balance) {
+            const std::string words = balance_words(model_, index, balance, true);
             if (!words.empty()) line += fmt::format(", {} {}", direction, words);
         };
         add_balance("TX", state.tx_balance);
         add_balance("RX", state.rx_balance);
+        if (state.predicted > 0)
+            line += fmt::format(", {} of {} flows as predicted", state.as_predicted, state.predicted);
         add(line);
         for (std::size_t slave = 0; slave < bond.slaves.size(); ++slave)
             add_slave(index, slave);

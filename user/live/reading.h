@@ -27,6 +27,13 @@ struct RunCost {
     std::uint64_t runs = 0, ns = 0;
 };
 
+// What a recording says of a conversation, since what it was concluded from is not recorded.
+struct RecordedPrediction {
+    std::size_t bond = 0;
+    ConversationKey key;
+    Prediction prediction;
+};
+
 struct LiveReading {
     std::string host;
     std::uint64_t time_ns = 0; // CLOCK_MONOTONIC
@@ -34,6 +41,11 @@ struct LiveReading {
     std::vector<LiveBond> bonds;
     std::vector<FlowEntry> entries;
     std::optional<RunCost> cost; // nullopt: not measured
+    // A BPF flow dissector may be attached: encap policies are not predictable.
+    bool flow_dissector = false;
+    // Of recordings; otherwise predictions are made when report.era is known.
+    std::optional<EraFinding> recorded_era;
+    std::vector<RecordedPrediction> predictions;
 };
 
 // `netns` is the namespace as the user named it.

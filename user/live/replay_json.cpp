@@ -131,6 +131,12 @@ class LineParser {
         header.time = reader_.text(document, "document", "time");
         header.kernel = reader_.text(document, "document", "kernel");
         header.attach = reader_.text(document, "document", "attach");
+        if (const json* found = Reader::optional(document, "era")) {
+            const auto era = parse_era(reader_.text(*found, "era", "name"));
+            if (!era) reader_.fail_at("era.name", "no kernel's hash");
+            if (era) reading_.recorded_era = EraFinding{*era, EraSource::given, {}};
+            predicted_ = true;
+        }
         reading_.host = reader_.text(document, "document", "host");
         reading_.time_ns = reader_.number<std::uint64_t>(document, "document", "monotonic_ns",
                                                          std::numeric_limits<std::int64_t>::max());
@@ -321,7 +327,11 @@ class LineParser {
         Conversation conversation;
         conversation.bond = bond;
         parse_identity(flow, place, conversation.key);
+        if (reader_.failed()) return;
+        parse_prediction(flow, place, conversation);
         FrameOrigin origin;
+        // Not recorded: as if VLAN tags were the device's business, which they nearly always are.
+        origin.outer_ethertype = conversation.key.ethertype;
         if (Reader::optional(flow, "local_mac"))
             origin.local_mac = parse_mac_member(flow, place, "local_mac");
         if (Reader::optional(flow, "remote_mac"))
@@ -333,6 +343,16 @@ class LineParser {
                 parse_use(uses[i], fmt::format("{}.{}[{}]", place, name, i), report, conversation, received,
                           origin);
         }
+    }
+
+    void parse_prediction(const json& flow, const std::string& place, const Conversation& conversation) {
+        Prediction prediction;
+        if (Reader::optional(flow, "predicted_slave"))
+            prediction.slave = reader_.text(flow, place, "predicted_slave");
+        if (Reader::optional(flow, "agrees")) prediction.agrees = reader_.truth(flow, place, "agrees");
+        if (Reader::optional(flow, "why")) prediction.why = reader_.text(flow, place, "why");
+        if (!predicted_) return;
+        reading_.predictions.push_back({conversation.bond, conversation.key, std::move(prediction)});
     }
 
     void parse_use(const json& json_use, const std::string& place, const BondReport& report,
@@ -358,6 +378,7 @@ class LineParser {
 
     Reader reader_;
     LiveReading reading_;
+    bool predicted_ = false; // by whoever recorded it
 };
 
 } // namespace

@@ -126,7 +126,7 @@ class SlaveLines {
             return rate(live.rx);
         case flows: {
             const std::uint64_t value =
-                drawing_.ui.view.direction == Direction::rx ? live.rx_flows : live.tx_flows;
+                drawing_.ui.view.direction == LiveDirection::rx ? live.rx_flows : live.tx_flows;
             return {format_count(value), plain};
         }
         case errors:
@@ -187,8 +187,8 @@ class SlaveLines {
             std::string title(headings[column].title);
             if (drawing_.ui.bytes && (column == tx_rate || column == rx_rate))
                 title = column == tx_rate ? "TX B/s" : "RX B/s";
-            if (column == minute && drawing_.ui.view.direction != Direction::both)
-                title = drawing_.ui.view.direction == Direction::tx ? "TX, last 60 s" : "RX, last 60 s";
+            if (column == minute && drawing_.ui.view.direction != LiveDirection::both)
+                title = drawing_.ui.view.direction == LiveDirection::tx ? "TX, last 60 s" : "RX, last 60 s";
             if (title.size() > width) title = headings[column].short_title;
             title.resize(std::min(title.size(), width));
             canvas_.put(headings[column].right ? x + width - title.size() : x, layout_.slaves.y, title,
@@ -198,11 +198,11 @@ class SlaveLines {
 
     void draw_share(std::size_t x, std::size_t y, std::size_t width, const SlavePlace& place, bool received) {
         const LiveBondState& bond_state = drawing_.model.bonds()[place.bond];
-        const BalanceVerdict& verdict = received ? bond_state.rx_balance : bond_state.tx_balance;
+        const LiveBalance& balance = received ? bond_state.rx_balance : bond_state.tx_balance;
         const std::optional<double> share = received ? live_of(place).rx_share : live_of(place).tx_share;
         constexpr std::size_t number = 5;
         const bool band = live_of(place).usable;
-        const Pieces bar = share_bar(share.value_or(0), band ? verdict.low : 0, band ? verdict.high : 1,
+        const Pieces bar = share_bar(share.value_or(0), band ? balance.low : 0, band ? balance.high : 1,
                                      slave_hue(place.slave), width - number, drawing_.symbols);
         canvas_.put(x, y, bar, x + width);
         const std::string text = share ? short_share(*share) : std::string(drawing_.symbols.nothing);
@@ -218,8 +218,8 @@ class SlaveLines {
             std::vector<double> parts = slaves[slave].tx_history.parts(width);
             const std::vector<double> received = slaves[slave].rx_history.parts(width);
             for (std::size_t i = 0; i < parts.size(); ++i) {
-                if (drawing_.ui.view.direction == Direction::rx) parts[i] = 0;
-                if (drawing_.ui.view.direction != Direction::tx) parts[i] += received[i];
+                if (drawing_.ui.view.direction == LiveDirection::rx) parts[i] = 0;
+                if (drawing_.ui.view.direction != LiveDirection::tx) parts[i] += received[i];
                 top = std::max(top, parts[i]);
             }
             if (slave == place.slave) own = std::move(parts);

@@ -41,17 +41,25 @@ class LiveSource {
 
 class KernelSource : public LiveSource {
   public:
+    // What predictions need, which is asked for before attaching.
+    struct Hash {
+        EraFinding era;
+        bool flow_dissector = true; // a BPF flow dissector may be attached
+    };
     // `make_header` gives a reading's header when told how the programs are attached.
     KernelSource(Observation observation, std::function<ReportHeader(std::string)> make_header,
-                 std::string netns, std::string host)
+                 std::string netns, std::string host, Hash hash)
         : observation_(std::move(observation)), make_header_(std::move(make_header)),
-          netns_(std::move(netns)), host_(std::move(host)) {}
+          netns_(std::move(netns)), host_(std::move(host)), hash_(std::move(hash)) {}
 
     Result<std::optional<LiveReading>> next() override {
         auto observed = observation_.snapshot();
         if (!observed) return tl::make_unexpected(observed.error());
         const std::string attachment = observed->attachment;
-        return make_reading(std::move(*observed), make_header_(attachment), netns_, host_);
+        LiveReading reading = make_reading(std::move(*observed), make_header_(attachment), netns_, host_);
+        reading.report.era = hash_.era;
+        reading.flow_dissector = hash_.flow_dissector;
+        return reading;
     }
     [[nodiscard]] int event_fd() const override { return observation_.fd(); }
     Result<void> follow() override { return observation_.follow(); }
@@ -60,6 +68,7 @@ class KernelSource : public LiveSource {
     Observation observation_;
     std::function<ReportHeader(std::string)> make_header_;
     std::string netns_, host_;
+    Hash hash_;
 };
 
 class RecordedSource : public LiveSource {

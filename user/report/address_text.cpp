@@ -41,7 +41,34 @@ std::string shorten_groups(std::string_view address, char separator, std::size_t
     return std::string(address.substr(0, head)) + std::string(ellipsis) + std::string(address.substr(tail));
 }
 
+std::string icmp_text(const ConversationKey& key, const IcmpMessage& message) {
+    const bool v4 = key.ethertype == 0x0800;
+    std::string text;
+    if (message.type == (v4 ? 8 : 128))
+        text = "echo";
+    else if (message.type == (v4 ? 0 : 129))
+        text = "echo reply";
+    else
+        text = fmt::format("type {}", message.type);
+    if (message.code != 0) text += fmt::format(" code {}", message.code);
+    if (message.id) text += fmt::format(" id {}", *message.id);
+    return text;
+}
+
 } // namespace
+
+std::string detail_text(const ConversationKey& key) {
+    if (key.unparsed) return "cut";
+    if (key.fragment) return "fragments";
+    if (const auto* icmp = std::get_if<IcmpMessage>(&key.detail)) return icmp_text(key, *icmp);
+    if (const auto* spi = std::get_if<Spi>(&key.detail)) return fmt::format("spi 0x{:08x}", spi->value);
+    return {};
+}
+
+std::string vlan_text(const ConversationKey& key) {
+    if (!key.vlan) return {};
+    return key.inner_vlan ? fmt::format("{}.{}", *key.vlan, *key.inner_vlan) : fmt::format("{}", *key.vlan);
+}
 
 std::string end_text(const ConversationKey& key, bool local, std::size_t width, std::string_view ellipsis) {
     const Host& host = local ? key.local : key.remote;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// One end of a conversation as text of limited width.
+// The identity of a conversation as text: one end of limited width, and what else there is.
 #pragma once
 
 #include "user/flow/conversation.h"
@@ -17,5 +17,12 @@ inline constexpr std::size_t unlimited = std::numeric_limits<std::size_t>::max()
 // whole groups in the middle of the address ("[fd77:…:1]:443"), never digits of a group nor the port; only
 // when the port and the last group alone are too wide is the result wider than `width`.
 std::string end_text(const ConversationKey& key, bool local, std::size_t width, std::string_view ellipsis);
+
+// What stands in the place of ports: "echo id 4711", "spi 0xc0ffee01", "fragments", "cut"; empty where there
+// are ports, or nothing.
+std::string detail_text(const ConversationKey& key);
+
+// "100", "100.7" for two tags, "" for none.
+std::string vlan_text(const ConversationKey& key);
 
 } // namespace bondtrace

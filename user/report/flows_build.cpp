@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "user/report/flows_build.h"
 
+#include "user/flow/agreement.h"
 #include "user/flow/join.h"
+
+#include <algorithm>
+#include <utility>
 
 namespace bondtrace {
 namespace {
@@ -11,12 +15,6 @@ Counts to_counts(const bt_count& count) {
             .bytes = count.bytes,
             .wire_packets = count.packets + count.added_packets,
             .wire_bytes = count.bytes + count.added_bytes};
-}
-
-bool is_usable(const Bond& bond, const Slave& slave) {
-    if (!slave.admin_up || !slave.carrier || slave.mii_status != MiiStatus::up || slave.backup) return false;
-    if (bond.mode != BondMode::lacp) return true;
-    return bond.aggregator && slave.aggregator_id == bond.aggregator->aggregator_id;
 }
 
 std::string state_of(const ObservedSlave& slave) {
@@ -55,29 +53,6 @@ SlaveReport report_slave(const Bond& bond, const ObservedSlave& observed) {
 
 } // namespace
 
-std::optional<unsigned> usable_index(const Bond& bond, int slave_ifindex) {
-    unsigned index = 0;
-    for (const Slave& slave : bond.slaves) {
-        if (!is_usable(bond, slave)) continue;
-        if (slave.ifindex == slave_ifindex) return index;
-        ++index;
-    }
-    return std::nullopt;
-}
-
-bool uses_hash_policy(const Bond& bond) {
-    switch (bond.mode) {
-    case BondMode::balance_xor:
-    case BondMode::lacp:
-        return true;
-    case BondMode::balance_tlb:
-    case BondMode::balance_alb:
-        return bond.tlb_dynamic_lb == false;
-    default:
-        return false;
-    }
-}
-
 FlowsReport build_flows_report(const Observed& observed, ReportHeader header, const std::string& netns) {
     FlowsReport report;
     report.header = std::move(header);
@@ -108,6 +83,28 @@ FlowsReport build_flows_report(const Observed& observed, ReportHeader header, co
     report.flows_total = report.flows_matching = report.flows.size();
     count_slave_flows(report.bonds, report.flows);
     return report;
+}
+
+PredictionBond prediction_context(const Bond& bond, const BondReport& report, bool flow_dissector) {
+    PredictionBond context;
+    if (bond.order_known)
+        for (const Slave* slave : usable_slaves(bond))
+            context.usable.push_back(slave->ifindex);
+    context.queue_override = std::any_of(bond.slaves.begin(), bond.slaves.end(),
+                                         [](const Slave& slave) { return slave.queue_id != 0; });
+    context.broadcast_neighbor = bond.broadcast_neighbor.value_or(false);
+    context.flow_dissector = flow_dissector;
+    context.slave_name = [&report](int ifindex) { return slave_name(report, ifindex); };
+    return context;
+}
+
+void add_predictions(FlowsReport& report, const Observed& observed, EraFinding era, bool flow_dissector) {
+    std::vector<PredictionBond> bonds;
+    for (std::size_t i = 0; i < observed.bonds.size() && i < report.bonds.size(); ++i)
+        bonds.push_back(prediction_context(observed.bonds[i].bond, report.bonds[i], flow_dissector));
+    predict(report.flows, bonds, era.era);
+    report.era = std::move(era);
+    count_agreement(report.bonds, report.flows);
 }
 
 } // namespace bondtrace

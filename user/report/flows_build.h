@@ -2,20 +2,22 @@
 // From what was observed to the flows report: pure.
 #pragma once
 
+#include "user/bond/usable.h"
+#include "user/flow/agreement.h"
 #include "user/report/flows_report.h"
 #include "user/trace/observed.h"
 
 namespace bondtrace {
 
-// The position of a slave among those that the driver's hash chooses from, as far as the state shown to user
-// space tells (bond_update_slave_arr() in drivers/net/bonding/bond_main.c): up, with carrier, active, and in
-// 802.3ad a member of the active aggregator, counted in enslave order. nullopt: it is not among them.
-std::optional<unsigned> usable_index(const Bond& bond, int slave_ifindex);
-
-// True when the mode chooses slaves by the hash policy at all.
-bool uses_hash_policy(const Bond& bond);
-
 // The report with all flows, unsorted; `netns` is the namespace as the user named it.
 FlowsReport build_flows_report(const Observed& observed, ReportHeader header, const std::string& netns);
+
+// What predictions for a bond need beside its flows. Refers to `report`.
+PredictionBond prediction_context(const Bond& bond, const BondReport& report, bool flow_dissector);
+
+// Predicts every flow of the report, which must be of `observed` and hold all flows, and counts who agrees.
+// `flow_dissector`: a BPF flow dissector may be attached to the namespace, so that encap policies are not
+// predictable.
+void add_predictions(FlowsReport& report, const Observed& observed, EraFinding era, bool flow_dissector);
 
 } // namespace bondtrace

@@ -2,6 +2,8 @@
 #include "user/report/flows_report.h"
 
 #include <algorithm>
+#include <map>
+#include <string_view>
 
 #include <fmt/format.h>
 
@@ -90,6 +92,32 @@ void count_slave_flows(std::vector<BondReport>& bonds, const std::vector<Convers
         if (conversation.bond >= bonds.size()) continue;
         count_flows(bonds[conversation.bond], conversation.tx, false);
         count_flows(bonds[conversation.bond], conversation.rx, true);
+    }
+}
+
+void count_agreement(std::vector<BondReport>& bonds, const std::vector<Conversation>& conversations) {
+    std::vector<std::map<std::string_view, std::uint64_t>> reasons(bonds.size());
+    for (BondReport& bond : bonds)
+        bond.agreement = {};
+    for (const Conversation& conversation : conversations) {
+        if (conversation.bond >= bonds.size() || conversation.tx.empty() || !conversation.prediction)
+            continue;
+        Agreement& agreement = bonds[conversation.bond].agreement;
+        const Prediction& prediction = *conversation.prediction;
+        if (!prediction.agrees) {
+            ++reasons[conversation.bond][prediction.why];
+            continue;
+        }
+        ++agreement.checked;
+        if (*prediction.agrees)
+            ++agreement.agree;
+        else if (agreement.disagreements.size() < Agreement::max_disagreements)
+            agreement.disagreements.push_back(conversation);
+    }
+    for (std::size_t i = 0; i < bonds.size(); ++i) {
+        const auto most = std::max_element(reasons[i].begin(), reasons[i].end(),
+                                           [](const auto& a, const auto& b) { return a.second < b.second; });
+        if (most != reasons[i].end()) bonds[i].agreement.unchecked_why = most->first;
     }
 }
 

@@ -5,6 +5,7 @@
 #include "user/bond/model.h"
 #include "user/flow/conversation.h"
 #include "user/flow/names.h"
+#include "user/hash/era.h"
 
 #include <cstdint>
 #include <optional>
@@ -56,6 +57,17 @@ struct SlaveReport {
     SlaveDirection tx, rx;
 };
 
+// What the model of the kernel's hash has to say for itself, over all flows of a bond, shown or not.
+struct Agreement {
+    static constexpr std::size_t max_disagreements = 100;
+
+    std::uint64_t checked = 0; // flows that were sent and whose slave is predictable
+    std::uint64_t agree = 0;   // of these, those that took the predicted slave
+    std::string unchecked_why; // of most flows that were sent and not checked
+    // The first that do not agree, whatever the filter.
+    std::vector<Conversation> disagreements;
+};
+
 struct BondReport {
     std::string name;
     std::string netns; // as the user named it; empty: the caller's own
@@ -63,6 +75,7 @@ struct BondReport {
     BondMode mode = BondMode::balance_rr;
     HashPolicy policy = HashPolicy::layer2;
     bool policy_used = false; // the mode consults the policy
+    Agreement agreement;
     std::vector<SlaveReport> slaves;
 
     [[nodiscard]] const SlaveReport* find_slave(int slave_ifindex) const;
@@ -74,6 +87,9 @@ struct BondReport {
 
 // Fills the `flows` of every slave's directions from all conversations (not only those to be shown).
 void count_slave_flows(std::vector<BondReport>& bonds, const std::vector<Conversation>& conversations);
+
+// Fills every bond's agreement from the predictions of all conversations.
+void count_agreement(std::vector<BondReport>& bonds, const std::vector<Conversation>& conversations);
 
 // Everything that could make a number incomplete.
 struct Losses {
@@ -92,6 +108,7 @@ struct FlowsReport {
     double seconds = 0; // length of the window
     bool interrupted = false;
     std::uint64_t max_flows = 0;
+    std::optional<EraFinding> era; // that predictions were made for; nullopt: none were made
     std::vector<BondReport> bonds;
     std::vector<Conversation> flows;  // filtered, sorted
     std::uint64_t flows_matching = 0; // before --top cut them

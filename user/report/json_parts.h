@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// Pieces that several JSON documents have in common.
+// The parts that several JSON documents have in common.
 #pragma once
 
 #include "user/report/flows_report.h"
@@ -14,15 +14,31 @@ namespace bondtrace {
 
 using Json = nlohmann::ordered_json;
 
+template<typename Value> Json or_null(const std::optional<Value>& value) {
+    return value ? Json(*value) : Json(nullptr);
+}
+
 // JSON has no word for NaN and infinity: null.
 Json number_or_null(std::optional<double> value);
 
-// A bond's members but for its lists, a slave, a conversation, the losses: as docs/schema/flows.schema.json
+// {"packets", "bytes", "wire_packets", "wire_bytes"}.
+Json counts_json(const Counts& counts);
+
+// What was traced of one direction of a slave, as in the documents' "tx" and "rx".
+Json direction_json(const BondReport& bond, const SlaveReport& slave, bool received);
+
+// The members "counters" and "coverage" of a slave.
+Json counters_json(const SlaveReport& slave);
+Json coverage_json(const SlaveReport& slave);
+
+// The member "losses" of a document.
+Json losses_json(const Losses& losses);
+
+// A bond's members but for its lists and the agreement, a slave, a conversation: as docs/schema/flows.schema.json
 // has them.
 Json bond_json(const BondReport& bond);
 Json slave_json(const BondReport& bond, const SlaveReport& slave);
 Json flow_json(const BondReport& bond, const Conversation& flow);
-Json losses_json(const Losses& losses);
 
 // On one line. Bytes that are not UTF-8 become U+FFFD.
 std::string dump(const Json& json);

@@ -2,52 +2,18 @@
 #include "user/report/json_writer.h"
 
 #include "user/base/text.h"
+#include "user/report/era_json.h"
 #include "user/report/json_parts.h"
 
 #include <cmath>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 namespace bondtrace {
 namespace {
 
 constexpr std::string_view no_prediction = "no prediction was made";
-
-template<typename Value> Json or_null(const std::optional<Value>& value) {
-    return value ? Json(*value) : Json(nullptr);
-}
-
-} // namespace
-
-// JSON has no word for NaN and infinity.
-Json number_or_null(std::optional<double> value) {
-    return value && std::isfinite(*value) ? Json(*value) : Json(nullptr);
-}
-
-namespace {
-
-Json counts_json(const Counts& counts) {
-    return {{"packets", counts.packets},
-            {"bytes", counts.bytes},
-            {"wire_packets", counts.wire_packets},
-            {"wire_bytes", counts.wire_bytes}};
-}
-
-Json direction_json(const BondReport& bond, const SlaveReport& slave, bool received) {
-    const SlaveDirection& direction = received ? slave.rx : slave.tx;
-    Json json = counts_json(direction.traced);
-    json["flows"] = direction.flows;
-    json["share"] = number_or_null(bond.share(slave, received));
-    json["untracked"] = counts_json(direction.untracked);
-    json["control"] = counts_json(direction.control);
-    if (received) json["inactive"] = counts_json(direction.inactive);
-    json["unparsed_packets"] = direction.unparsed;
-    return json;
-}
-
-std::string_view unit_text(const SlaveDirection& direction) {
-    return direction.counter_unit() == CountUnit::wire ? "wire" : "skb";
-}
 
 } // namespace
 
@@ -60,14 +26,8 @@ Json slave_json(const BondReport& bond, const SlaveReport& slave) {
     json["speed_mbps"] = or_null(slave.speed_mbps);
     json["tx"] = direction_json(bond, slave, false);
     json["rx"] = direction_json(bond, slave, true);
-    json["counters"] = {{"tx_packets", slave.tx.counter_packets},
-                        {"tx_bytes", slave.tx.counter_bytes},
-                        {"rx_packets", slave.rx.counter_packets},
-                        {"rx_bytes", slave.rx.counter_bytes}};
-    json["coverage"] = {{"tx", number_or_null(slave.tx.coverage())},
-                        {"rx", number_or_null(slave.rx.coverage())},
-                        {"tx_unit", unit_text(slave.tx)},
-                        {"rx_unit", unit_text(slave.rx)}};
+    json["counters"] = counters_json(slave);
+    json["coverage"] = coverage_json(slave);
     return json;
 }
 
@@ -133,6 +93,22 @@ Json flow_json(const BondReport& bond, const Conversation& flow) {
     return json;
 }
 
+namespace {
+
+Json agreement_json(const BondReport& bond) {
+    const Agreement& agreement = bond.agreement;
+    Json json;
+    json["checked"] = agreement.checked;
+    json["agree"] = agreement.agree;
+    json["unchecked_why"] = agreement.unchecked_why.empty() ? Json(nullptr) : Json(agreement.unchecked_why);
+    json["disagreements"] = Json::array();
+    for (const Conversation& flow : agreement.disagreements)
+        json["disagreements"].push_back(flow_json(bond, flow));
+    return json;
+}
+
+} // namespace
+
 Json bond_json(const BondReport& bond) {
     Json json;
     json["name"] = valid_utf8(bond.name);
@@ -142,12 +118,6 @@ Json bond_json(const BondReport& bond) {
     json["xmit_hash_policy"] = to_text(bond.policy);
     json["xmit_hash_policy_used"] = bond.policy_used;
     return json;
-}
-
-Json losses_json(const Losses& losses) {
-    return {{"untracked_packets", losses.untracked_packets}, {"unparsed_packets", losses.unparsed_packets},
-            {"recursion_misses", losses.recursion_misses},   {"slots_full", losses.slots_full},
-            {"consumed_unknown", losses.consumed_unknown},   {"reading_skew", losses.reading_skew}};
 }
 
 std::string dump(const Json& json) {
@@ -196,6 +166,7 @@ std::string flows_json(const FlowsReport& report) {
     head["flows_total"] = report.flows_total;
     head["flows_matching"] = report.flows_matching;
     head["max_flows"] = report.max_flows;
+    head["era"] = report.era ? era_json(*report.era) : Json(nullptr);
 
     // Flows are written one by one: a document tree of a full table would take gigabytes.
     std::string text = "{\n ";
@@ -203,7 +174,9 @@ std::string flows_json(const FlowsReport& report) {
     text += ",\n \"bonds\":[";
     for (std::size_t i = 0; i < report.bonds.size(); ++i) {
         text += i == 0 ? "\n  {" : ",\n  {";
-        append_members(text, bond_json(report.bonds[i]), ",\n   ");
+        Json bond = bond_json(report.bonds[i]);
+        bond["agreement"] = report.era ? agreement_json(report.bonds[i]) : Json(nullptr);
+        append_members(text, bond, ",\n   ");
         append_list(text, "slaves", report.bonds[i].slaves,
                     [&](const SlaveReport& slave) { return slave_json(report.bonds[i], slave); });
         append_list(text, "flows", flows[i],

@@ -2,6 +2,7 @@
 #include "user/report/losses_text.h"
 
 #include "user/base/units.h"
+#include "user/report/agreement_text.h"
 
 #include <fmt/format.h>
 
@@ -144,7 +145,8 @@ std::string losses_text(const FlowsReport& report, const TextOptions& options) {
     const TextStyle style(options);
     std::string text;
     for (const BondReport& bond : report.bonds)
-        text += style.wrap(style.clean(bond.name), indent) + coverage_text(bond, style);
+        text += style.wrap(style.clean(bond.name), indent) + coverage_text(bond, style) +
+                (report.era ? agreement_text(bond, *report.era, style) : "");
     return text + run_losses_text(report, style);
 }
 

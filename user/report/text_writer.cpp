@@ -2,6 +2,7 @@
 #include "user/report/text_writer.h"
 
 #include "user/base/units.h"
+#include "user/report/agreement_text.h"
 #include "user/report/flow_table.h"
 #include "user/report/losses_text.h"
 #include "user/report/slave_table.h"
@@ -63,7 +64,8 @@ std::string bond_text(const FlowsReport& report, std::size_t index, const TextSt
     text += '\n';
     text +=
         flows.empty() ? no_flows_text(report, bond, style) : flow_table(bond, flows, report.seconds, style);
-    return text + '\n' + coverage_text(bond, style);
+    text += '\n' + coverage_text(bond, style);
+    return report.era ? text + agreement_text(bond, *report.era, style) : text;
 }
 
 // Says what was left out by the filter and by --top; nothing when everything is shown.

@@ -2,14 +2,13 @@
 #include "user/trace/support.h"
 
 #include "user/base/privileges.h"
+#include "user/trace/bonding_btf.h"
 
 #include <array>
 #include <filesystem>
 #include <fstream>
-#include <memory>
 #include <string_view>
 
-#include <bpf/btf.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <sys/utsname.h>
@@ -17,11 +16,6 @@
 namespace bondtrace {
 
 namespace {
-
-struct BtfFree {
-    void operator()(btf* data) const { btf__free(data); }
-};
-using Btf = std::unique_ptr<btf, BtfFree>;
 
 bool exists(const char* path) {
     std::error_code ignored; // not there and not allowed to look are the same to the caller
@@ -83,22 +77,13 @@ Result<Support> probe_support(bool with_symbols) {
 
     support.lockdown = chosen_lockdown();
     support.bonding_present = exists("/sys/module/bonding");
-    support.kernel_btf = exists("/sys/kernel/btf/vmlinux");
     support.realtime = exists("/sys/kernel/realtime");
+    const BondingBtf btf = BondingBtf::load();
+    support.kernel_btf = btf.has_kernel();
     for (const Hook& hook : hooks())
-        support.hooks.push_back(HookSupport{hook});
-
-    if (support.kernel_btf) {
-        const Btf kernel(btf__load_vmlinux_btf());
-        const Btf module(kernel && exists("/sys/kernel/btf/bonding")
-                             ? btf__load_module_btf("bonding", kernel.get())
-                             : nullptr);
-        // A driver that is built in has its functions in the kernel's own BTF.
-        const btf* where = module ? module.get() : kernel.get();
-        for (HookSupport& hook : support.hooks)
-            hook.in_btf = where && btf__find_by_name_kind(where, hook.hook.function, BTF_KIND_FUNC) > 0;
-        support.bonding_btf = support.hooks.front().in_btf;
-    }
+        support.hooks.push_back({.hook = hook, .in_btf = btf.has_function(hook.function)});
+    support.bonding_btf = support.hooks.front().in_btf;
+    support.port_slave_offset = btf.member_offset("port", "slave");
     if (with_symbols) look_for_symbols(support);
     return support;
 }

@@ -5,6 +5,8 @@
 
 #include "user/base/result.h"
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -35,6 +37,9 @@ struct Support {
     bool symbols_readable = false; // /proc/kallsyms was read and shows names
     std::vector<HookSupport> hooks;
     bool realtime = false; // PREEMPT_RT
+    // Of the slave in the driver's struct port, which CO-RE cannot find where the kernel has another struct
+    // of that name.
+    std::optional<std::uint32_t> port_slave_offset;
 
     // The first thing that stands in the way of fentry, as an Error with advice; nothing when it should work.
     [[nodiscard]] Result<void> fentry() const;

@@ -193,6 +193,10 @@ Result<Tracer> Tracer::attach(const TraceConfig& config) {
                                                            .ends_with(hook.hook.function))
             bpf_program__set_autoload(program, false);
     }
+    if (support->port_slave_offset)
+        skeleton.rodata->bt_port_slave_offset = *support->port_slave_offset;
+    else
+        bpf_program__set_autoload(skeleton.progs.bt_lacpdu, false);
     // Room to spare, so that hardly a place is taken twice.
     state->bond_places = std::bit_ceil(std::max<std::uint32_t>(config.max_bonds * 8, 16));
     skeleton.rodata->bt_bond_places = state->bond_places;

@@ -49,6 +49,17 @@ NetnsSnapshot snapshot(std::vector<Link> links) {
     return result;
 }
 
+// What /proc lists, with the speeds it gives.
+Bond listed(std::vector<std::pair<std::string, std::optional<std::uint32_t>>> slaves) {
+    Bond result;
+    for (auto& [name, speed] : slaves) {
+        result.slaves.emplace_back();
+        result.slaves.back().name = std::move(name);
+        result.slaves.back().speed_mbps = speed;
+    }
+    return result;
+}
+
 std::vector<std::string> names(const std::vector<Slave>& slaves) {
     std::vector<std::string> result;
     for (const Slave& slave : slaves)
@@ -59,7 +70,8 @@ std::vector<std::string> names(const std::vector<Slave>& slaves) {
 TEST(AssembleBonds, SlavesComeInEnslaveOrder) {
     auto input = snapshot({bond(20, "bond0"), slave(3, "a", 20), slave(4, "b", 20), slave(5, "c", 20),
                            slave(21, "d", 20), slave(22, "e", 20), slave(6, "other", 30), plain(7, "eth9")});
-    input.proc["bond0"] = {{"d", 1000}, {"b", std::nullopt}, {"e", 10000}, {"a", 10000}, {"c", 10000}};
+    input.proc["bond0"] =
+        listed({{"d", 1000}, {"b", std::nullopt}, {"e", 10000}, {"a", 10000}, {"c", 10000}});
     EXPECT_TRUE(is_consistent(input));
     const auto bonds = assemble_bonds(input);
     ASSERT_TRUE(bonds) << bonds.error().what;
@@ -75,7 +87,7 @@ TEST(AssembleBonds, SlavesComeInEnslaveOrder) {
 
 TEST(AssembleBonds, SlavesThatProcDoesNotListFollowByIfindex) {
     auto input = snapshot({slave(9, "late", 20), slave(4, "b", 20), bond(20, "bond0"), slave(3, "a", 20)});
-    input.proc["bond0"] = {{"b", 10000}, {"gone", 10000}};
+    input.proc["bond0"] = listed({{"b", 10000}, {"gone", 10000}});
     EXPECT_FALSE(is_consistent(input));
     const auto bonds = assemble_bonds(input);
     ASSERT_TRUE(bonds);
@@ -91,6 +103,23 @@ TEST(AssembleBonds, WithoutProcTheOrderIsNotKnown) {
     EXPECT_FALSE(two->front().order_known);
     EXPECT_TRUE(assemble_bonds(snapshot({bond(20, "bond0"), slave(4, "b", 20)}))->front().order_known);
     EXPECT_TRUE(assemble_bonds(snapshot({bond(20, "bond0")}))->front().order_known);
+}
+
+TEST(AssembleBonds, WhatStandsOnTheBond) {
+    auto bridged = bond(20, "bond0");
+    bridged.master = 30;
+    bridged.bond->active_slave = 4;
+    const auto bonds = assemble_bonds(snapshot(
+        {bridged, slave(4, "b", 20), plain(21, "bond0.5", "vlan", 0, 20), plain(22, "mv0", "macvlan", 0, 20),
+         plain(30, "br0", "bridge"), plain(31, "tap0", "tun", 30), plain(32, "tap1", "tun", 30)}));
+    ASSERT_TRUE(bonds);
+    const auto& uppers = bonds->front().uppers;
+    ASSERT_EQ(uppers.size(), 3U);
+    EXPECT_EQ(uppers[0].name + " " + uppers[0].kind, "bond0.5 vlan");
+    EXPECT_EQ(uppers[1].name + " " + uppers[1].kind, "mv0 macvlan");
+    EXPECT_EQ(uppers[2].name + " " + uppers[2].kind, "br0 bridge");
+    EXPECT_EQ(uppers[2].other_ports, 2U);
+    EXPECT_EQ(bonds->front().active_name, "b");
 }
 
 TEST(AssembleBonds, OneStrangeBondDoesNotHideTheOthers) {

@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include <arpa/inet.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <linux/if.h>
@@ -155,6 +156,64 @@ TEST(LinkMessage, LacpSlave) {
     EXPECT_EQ(slave.actor_port_state, 63);
     EXPECT_EQ(slave.partner_port_state, 61);
     EXPECT_EQ(slave.counters.tx_bytes, 0x400000004U);
+}
+
+// Those that the recordings do not have.
+TEST(LinkMessage, TargetsAndYoungAttributes) {
+    const std::uint32_t first = htonl(0xc0000201), second = htonl(0xc0000202);
+    const auto six = parse_ip("2001:db8::1").value();
+    const auto link = parse_link_message(LinkBuilder(7)
+                                             .text(IFLA_IFNAME, "bond0")
+                                             .open(IFLA_LINKINFO)
+                                             .text(IFLA_INFO_KIND, "bond")
+                                             .open(IFLA_INFO_DATA)
+                                             .u8(IFLA_BOND_MODE, 1)
+                                             .u8(IFLA_BOND_XMIT_HASH_POLICY, 0)
+                                             .u32(IFLA_BOND_PRIMARY, 9)
+                                             .u8(IFLA_BOND_PRIMARY_RESELECT, 2)
+                                             .u8(IFLA_BOND_FAIL_OVER_MAC, 9) // of a driver to come
+                                             .u32(IFLA_BOND_ARP_VALIDATE, 3)
+                                             .open(IFLA_BOND_ARP_IP_TARGET)
+                                             .u32(0, first)
+                                             .u32(1, second)
+                                             .close()
+                                             .open(31) // IFLA_BOND_NS_IP6_TARGET
+                                             .bytes(0, six.bytes.data(), 16)
+                                             .close()
+                                             .u8(30, 5) // IFLA_BOND_MISSED_MAX
+                                             .u8(32, 0) // IFLA_BOND_COUPLED_CONTROL
+                                             .close()
+                                             .close()
+                                             .build());
+    ASSERT_TRUE(link && link->bond);
+    const Bond& bond = *link->bond;
+    EXPECT_EQ(bond.primary, 9);
+    EXPECT_EQ(bond.primary_reselect, PrimaryReselect::failure);
+    EXPECT_FALSE(bond.fail_over_mac);
+    EXPECT_EQ(bond.arp_validate, ArpValidate::all);
+    ASSERT_EQ(bond.arp_targets.size(), 2U);
+    EXPECT_EQ(to_text(bond.arp_targets[1]), "192.0.2.2");
+    ASSERT_EQ(bond.ns_targets.size(), 1U);
+    EXPECT_EQ(to_text(bond.ns_targets[0]), "2001:db8::1");
+    EXPECT_EQ(bond.missed_max, 5U);
+    EXPECT_EQ(bond.coupled_control, false);
+    const auto slave = parse_link_message(LinkBuilder(8)
+                                              .text(IFLA_IFNAME, "s0")
+                                              .open(IFLA_LINKINFO)
+                                              .text(IFLA_INFO_SLAVE_KIND, "bond")
+                                              .open(IFLA_INFO_SLAVE_DATA)
+                                              .u32(9, static_cast<std::uint32_t>(-3)) // IFLA_BOND_SLAVE_PRIO
+                                              .u16(10, 255) // IFLA_BOND_SLAVE_ACTOR_PORT_PRIO
+                                              .u8(11, 1)    // IFLA_BOND_SLAVE_AD_CHURN_ACTOR_STATE
+                                              .u8(12, 2)    // IFLA_BOND_SLAVE_AD_CHURN_PARTNER_STATE
+                                              .close()
+                                              .close()
+                                              .build());
+    ASSERT_TRUE(slave && slave->slave);
+    EXPECT_EQ(slave->slave->prio, -3);
+    EXPECT_EQ(slave->slave->actor_port_prio, 255);
+    EXPECT_EQ(slave->slave->actor_churn, ChurnState::churned);
+    EXPECT_EQ(slave->slave->partner_churn, ChurnState::none);
 }
 
 TEST(LinkMessage, PortStatesComeInEitherSize) {

@@ -49,5 +49,17 @@ TEST(Bond, FindsItsSlavesByIfindex) {
     EXPECT_EQ(bond.find_slave(0), nullptr);
 }
 
+// IEEE 802.1AX, and the values that people meet.
+TEST(Names, PortStates) {
+    EXPECT_EQ(describe_port_state(61), "active, aggregatable, in sync, collecting, distributing");
+    EXPECT_EQ(describe_port_state(63),
+              "active, short timeout, aggregatable, in sync, collecting, distributing");
+    EXPECT_EQ(describe_port_state(77), "active, aggregatable, in sync, defaulted");
+    EXPECT_EQ(describe_port_state(69), "active, aggregatable, defaulted");
+    EXPECT_EQ(describe_port_state(7), "active, short timeout, aggregatable");
+    EXPECT_EQ(describe_port_state(128), "expired");
+    EXPECT_EQ(describe_port_state(0), "none");
+}
+
 } // namespace
 } // namespace bondtrace

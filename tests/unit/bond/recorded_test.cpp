@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 // Messages of real kernels (tests/fixtures/netlink), read as iproute2 read them.
 #include "user/bond/bond_table.h"
+#include "user/bond/dump_parser.h"
 #include "user/bond/link_message.h"
-#include "user/bond/proc_text.h"
 
 #include <algorithm>
 #include <charconv>
@@ -77,6 +77,25 @@ void expect_bond(const Bond& bond, const json& link) {
     if (bond.lacp_active) {
         EXPECT_EQ(*bond.lacp_active, data["ad_lacp_active"] == "on");
     }
+    EXPECT_EQ(bond.updelay_ms, data["updelay"]);
+    EXPECT_EQ(bond.downdelay_ms, data["downdelay"]);
+    EXPECT_EQ(bond.peer_notif_delay_ms, data["peer_notify_delay"]);
+    EXPECT_EQ(bond.use_carrier, data["use_carrier"] == 1);
+    EXPECT_EQ(bond.arp_validate, ArpValidate::none); // null in the JSON
+    EXPECT_EQ(to_text(bond.arp_all_targets.value()), data["arp_all_targets"]);
+    EXPECT_EQ(to_text(bond.primary_reselect.value()), data["primary_reselect"]);
+    EXPECT_EQ(to_text(bond.fail_over_mac.value()), data["fail_over_mac"]);
+    EXPECT_EQ(bond.resend_igmp, data["resend_igmp"]);
+    EXPECT_EQ(bond.num_peer_notif, data["num_peer_notif"]);
+    EXPECT_EQ(bond.lp_interval, data["lp_interval"]);
+    EXPECT_EQ(to_text(bond.ad_select.value()), data["ad_select"]);
+    EXPECT_EQ(bond.ad_actor_sys_prio, data["ad_actor_sys_prio"]);
+    EXPECT_EQ(bond.ad_user_port_key, data["ad_user_port_key"]);
+    EXPECT_EQ(to_text(bond.ad_actor_system.value()), data["ad_actor_system"]);
+    EXPECT_EQ(bond.missed_max.has_value(), data.contains("arp_missed_max"));
+    if (bond.missed_max) {
+        EXPECT_EQ(*bond.missed_max, data["arp_missed_max"]);
+    }
     ASSERT_TRUE(bond.aggregator);
     EXPECT_EQ(bond.aggregator->aggregator_id, data["ad_info"]["aggregator"]);
     EXPECT_EQ(bond.aggregator->ports, data["ad_info"]["num_ports"]);
@@ -97,6 +116,8 @@ void expect_slave(const Slave& slave, const json& link) {
     EXPECT_EQ(slave.aggregator_id, data["ad_aggregator_id"]);
     EXPECT_EQ(slave.actor_port_state, data["ad_actor_oper_port_state"]);
     EXPECT_EQ(slave.partner_port_state, data["ad_partner_oper_port_state"]);
+    EXPECT_EQ(slave.kind, "veth");
+    EXPECT_EQ(slave.prio.has_value(), data.contains("prio"));
     expect_counters(slave.counters, link["stats64"]);
 }
 
@@ -135,7 +156,10 @@ TEST_P(RecordedDump, SlavesComeInTheOrderTheyJoined) {
         ASSERT_TRUE(link) << link.error().what;
         snapshot.links.push_back(std::move(*link));
     }
-    snapshot.proc["bond0"] = parse_proc_slaves(recording.proc);
+    const auto dump = parse_dump(recording.proc, {.source = "bond0", .name = "bond0"});
+    ASSERT_TRUE(dump) << dump.error().what;
+    ASSERT_EQ(dump->bonds.size(), 1U);
+    snapshot.proc["bond0"] = dump->bonds.front();
     EXPECT_TRUE(is_consistent(snapshot));
     const auto bonds = assemble_bonds(snapshot);
     ASSERT_TRUE(bonds) << bonds.error().what;
@@ -145,8 +169,21 @@ TEST_P(RecordedDump, SlavesComeInTheOrderTheyJoined) {
     EXPECT_EQ(bond.slaves[0].name, "s1");
     EXPECT_EQ(bond.slaves[1].name, "s0");
     EXPECT_TRUE(bond.order_known);
-    for (const Slave& slave : bond.slaves)
+    // What /proc alone tells is there as well, and is the partner that netlink names.
+    EXPECT_EQ(bond.privileged, true);
+    EXPECT_TRUE(bond.system_mac);
+    for (const Slave& slave : bond.slaves) {
         EXPECT_EQ(slave.speed_mbps, 10000U);
+        EXPECT_EQ(slave.duplex, Duplex::full);
+        ASSERT_TRUE(slave.actor && slave.partner);
+        EXPECT_EQ(slave.actor->system_mac, bond.system_mac);
+        EXPECT_EQ(slave.partner->system_mac, bond.aggregator->partner_mac);
+        EXPECT_EQ(slave.partner->key, bond.aggregator->partner_key);
+        EXPECT_EQ(slave.actor_churn, ChurnState::monitoring);
+        EXPECT_EQ(slave.partner_churn_count, 0U);
+        EXPECT_GT(slave.ifindex, 0); // netlink's
+        EXPECT_FALSE(slave.unknown.flags || slave.unknown.counters);
+    }
 }
 
 std::string kernel_name(const testing::TestParamInfo<const char*>& info) {

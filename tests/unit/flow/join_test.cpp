@@ -172,7 +172,11 @@ TEST(Join, KeepsWhatTheHashIsMadeOf) {
     sent.value.skb_hash = 0xdeadbeef;
     sent.value.usable_index = 1;
     sent.value.usable_count = 2;
-    sent.value.hash_flags = BT_HASH_L4 | BT_HASH_USABLE;
+    sent.value.hash_flags = BT_HASH_L4 | BT_HASH_USABLE | BT_HASH_NOTED | BT_HASH_HAS_ACTIVE;
+    sent.value.protocol = 0x8100;
+    sent.value.mode = 4;   // BOND_MODE_8023AD
+    sent.value.policy = 1; // BOND_XMIT_POLICY_LAYER34
+    sent.key.flags = BT_KEY_EXTHDR;
     FlowEntry received = entry(ip_key(6, there, 2, here, 1, BT_KEY_RX), 1);
     std::copy(your_mac.begin(), your_mac.end(), received.value.src_mac);
     std::copy(my_mac.begin(), my_mac.end(), received.value.dst_mac);
@@ -186,9 +190,21 @@ TEST(Join, KeepsWhatTheHashIsMadeOf) {
     EXPECT_TRUE(origin.l4_hash);
     EXPECT_EQ(origin.usable_index, 1);
     EXPECT_EQ(origin.usable_count, 2);
+    EXPECT_EQ(origin.protocol, 0x8100);
+    EXPECT_TRUE(origin.extension_headers);
+    EXPECT_FALSE(origin.offloaded);
+    ASSERT_TRUE(origin.bond);
+    EXPECT_EQ(origin.bond->mode, BondMode::lacp);
+    EXPECT_EQ(origin.bond->policy, HashPolicy::layer34);
+    EXPECT_FALSE(origin.bond->tlb_dynamic_lb);
+    EXPECT_EQ(origin.bond->active_slave, false);
     EXPECT_EQ(rows[0].rx.at(0).origin.local_mac, my_mac);
     EXPECT_EQ(rows[0].rx[0].origin.remote_mac, your_mac);
     EXPECT_EQ(rows[0].rx[0].origin.usable_count, std::nullopt);
+    EXPECT_FALSE(rows[0].rx[0].origin.bond);
+    // A mode or policy of the future is not taken for one of today.
+    sent.value.policy = 6;
+    EXPECT_FALSE(join(std::vector{sent}).at(0).tx.at(0).origin.bond);
 }
 
 // Keys of small ranges, so that many collide and merge; flags and protocols as they come.
@@ -266,6 +282,9 @@ TEST(EntryOf, IsTheOtherWayRound) {
         ASSERT_EQ(uses[0].origin.local_mac, use.origin.local_mac);
         ASSERT_EQ(uses[0].origin.remote_mac, use.origin.remote_mac);
         ASSERT_EQ(uses[0].origin.tci, use.origin.tci);
+        ASSERT_EQ(uses[0].origin.extension_headers, use.origin.extension_headers);
+        ASSERT_EQ(uses[0].origin.offloaded, use.origin.offloaded);
+        ASSERT_EQ(uses[0].origin.bond.has_value(), use.origin.bond.has_value());
         ASSERT_EQ(uses[0].origin.usable_index, use.origin.usable_index);
         ASSERT_EQ(uses[0].origin.usable_count, use.origin.usable_count);
     }

@@ -35,7 +35,7 @@ LiveModel three_flows() {
     return model;
 }
 
-std::vector<int> sorted(const LiveModel& model, LiveSort sort, Direction direction = Direction::both,
+std::vector<int> sorted(const LiveModel& model, LiveSort sort, LiveDirection direction = LiveDirection::both,
                         bool reverse = false) {
     FlowView view;
     ViewSettings settings;
@@ -49,15 +49,15 @@ std::vector<int> sorted(const LiveModel& model, LiveSort sort, Direction directi
 TEST(FlowView, SortsByEveryKey) {
     const LiveModel model = three_flows();
     EXPECT_THAT(sorted(model, LiveSort::rate), ElementsAre(1, 2, 3));
-    EXPECT_THAT(sorted(model, LiveSort::rate, Direction::tx), ElementsAre(2, 3, 1));
-    EXPECT_THAT(sorted(model, LiveSort::rate, Direction::rx), ElementsAre(1, 2, 3));
-    EXPECT_THAT(sorted(model, LiveSort::rate, Direction::tx, true), ElementsAre(1, 3, 2));
+    EXPECT_THAT(sorted(model, LiveSort::rate, LiveDirection::tx), ElementsAre(2, 3, 1));
+    EXPECT_THAT(sorted(model, LiveSort::rate, LiveDirection::rx), ElementsAre(1, 2, 3));
+    EXPECT_THAT(sorted(model, LiveSort::rate, LiveDirection::tx, true), ElementsAre(1, 3, 2));
     EXPECT_THAT(sorted(model, LiveSort::packets), ElementsAre(1, 2, 3));
-    EXPECT_THAT(sorted(model, LiveSort::packets, Direction::tx), ElementsAre(2, 1, 3));
+    EXPECT_THAT(sorted(model, LiveSort::packets, LiveDirection::tx), ElementsAre(2, 1, 3));
     EXPECT_THAT(sorted(model, LiveSort::total), ElementsAre(1, 2, 3));
     EXPECT_THAT(sorted(model, LiveSort::age), ElementsAre(1, 3, 2));
     EXPECT_THAT(sorted(model, LiveSort::local), ElementsAre(1, 2, 3));
-    EXPECT_THAT(sorted(model, LiveSort::local, Direction::both, true), ElementsAre(3, 2, 1));
+    EXPECT_THAT(sorted(model, LiveSort::local, LiveDirection::both, true), ElementsAre(3, 2, 1));
     EXPECT_THAT(sorted(model, LiveSort::tx_slave), ElementsAre(1, 3, 2));
     EXPECT_THAT(sorted(model, LiveSort::rx_slave), ElementsAre(1, 2, 3)) << "without one last";
 }

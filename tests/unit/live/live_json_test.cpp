@@ -84,6 +84,10 @@ TEST(Replay, ReadsWhatWasWritten) {
                 EXPECT_EQ(other.tx_slave, row.tx_slave);
                 EXPECT_EQ(other.rx_slave, row.rx_slave);
                 EXPECT_EQ(other.flow.tx.size(), row.flow.tx.size());
+                ASSERT_EQ(other.flow.prediction.has_value(), row.flow.prediction.has_value());
+                EXPECT_EQ(other.flow.prediction->slave, row.flow.prediction->slave);
+                EXPECT_EQ(other.flow.prediction->agrees, row.flow.prediction->agrees);
+                EXPECT_EQ(other.flow.prediction->why, row.flow.prediction->why);
             }
         EXPECT_TRUE(found) << protocol_name(row.flow.key) << " " << to_text(row.flow.key.remote);
     }

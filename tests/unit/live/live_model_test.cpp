@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "tests/unit/live/reading_builder.h"
+#include "user/audit/placement.h"
 #include "user/live/live_model.h"
 
 #include <numeric>
@@ -152,6 +153,67 @@ TEST(BondChanges, SlavesComeAndGo) {
     for (const Event& event : bond_changes(before, after))
         texts.push_back(event.text);
     EXPECT_THAT(texts, ElementsAre("slave s1 left the bond", "slave s2 joined, up"));
+}
+
+TEST(LiveModel, WhatTheHashCannotTellApartIsOneThrow) {
+    LiveModel model;
+    const auto flows = [](double at, std::uint64_t packets) {
+        ReadingBuilder builder(at);
+        builder.bond().policy = HashPolicy::layer2;
+        for (std::uint16_t port = 1; port <= 40; ++port)
+            builder.sent(port, s0, packets, packets * 100, 0, at);
+        return builder;
+    };
+    model.update(flows(0, 1));
+    model.update(flows(1, 100));
+    EXPECT_EQ(model.bonds()[0].tx_balance.throws, 1U) << "one pair of MAC addresses";
+    EXPECT_EQ(model.bonds()[0].tx_balance.word, BalanceWord::too_few);
+    ReadingBuilder ports = flows(2, 200);
+    ports.bond().policy = HashPolicy::layer34;
+    model.update(ports);
+    EXPECT_GT(model.bonds()[0].tx_balance.throws, 30U);
+    EXPECT_EQ(model.bonds()[0].tx_balance.word, BalanceWord::changed) << "the policy has just changed";
+    ReadingBuilder later = flows(20, 300);
+    later.bond().policy = HashPolicy::layer34;
+    model.update(later);
+    EXPECT_EQ(model.bonds()[0].tx_balance.word, BalanceWord::uneven);
+}
+
+TEST(LiveModel, PredictsWhatIsNewAndCountsWhoAgrees) {
+    LiveModel model;
+    const auto noted = [](double at, int slave) {
+        ReadingBuilder builder(at);
+        FlowEntry flow = entry(ip_key(6, "10.77.0.1", 40001, "10.77.0.2", 443), slave, 10, 1000, start,
+                               start + static_cast<std::uint64_t>(at * 1e9));
+        flow.value.outer_ethertype = flow.value.protocol = 0x0800;
+        flow.value.mode = static_cast<__u8>(BondMode::lacp);
+        flow.value.policy = static_cast<__u8>(HashPolicy::layer34);
+        flow.value.hash_flags = BT_HASH_USABLE | BT_HASH_NOTED;
+        flow.value.usable_count = 2;
+        flow.value.usable_index = static_cast<__u16>(slave - s0);
+        builder.add(flow);
+        builder.reading().report.era = EraFinding{};
+        return builder;
+    };
+    // What tests/unit/hash proves right.
+    const auto own = hash_of_tuple(make_tuple(6, *parse_ip("10.77.0.1"), 40001, *parse_ip("10.77.0.2"), 443),
+                                   HashPolicy::layer34, newest_era);
+    ASSERT_TRUE(own);
+    const int right = s0 + static_cast<int>(*own % 2), wrong = right == s0 ? s1 : s0;
+    model.update(noted(0, right));
+    ASSERT_TRUE(model.flows().rows()[0].flow.prediction);
+    EXPECT_EQ(model.flows().rows()[0].flow.prediction->agrees, true);
+    EXPECT_EQ(model.bonds()[0].predicted, 1U);
+    EXPECT_EQ(model.bonds()[0].as_predicted, 1U);
+    LiveModel other;
+    other.update(noted(0, wrong));
+    EXPECT_EQ(other.flows().rows()[0].flow.prediction->agrees, false);
+    EXPECT_EQ(other.bonds()[0].as_predicted, 0U);
+    LiveModel silent;
+    ReadingBuilder nobody = noted(0, right);
+    nobody.reading().report.era.reset();
+    silent.update(nobody);
+    EXPECT_FALSE(silent.flows().rows()[0].flow.prediction) << "nobody predicts without an era";
 }
 
 TEST(EventLog, KeepsTheNewest) {

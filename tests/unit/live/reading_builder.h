@@ -81,9 +81,11 @@ class ReadingBuilder {
     // TCP from 10.77.0.1:`port` to 10.77.0.2:5201, sent through `slave_ifindex`.
     ReadingBuilder& sent(std::uint16_t port, int slave_ifindex, std::uint64_t packets, std::uint64_t bytes,
                          double first = 0, double last = 0) {
-        return add(entry(ip_key(6, "10.77.0.1", port, "10.77.0.2", 5201), slave_ifindex, packets, bytes,
-                         start + static_cast<std::uint64_t>(first * 1e9),
-                         start + static_cast<std::uint64_t>(last * 1e9)));
+        FlowEntry flow = entry(ip_key(6, "10.77.0.1", port, "10.77.0.2", 5201), slave_ifindex, packets, bytes,
+                               start + static_cast<std::uint64_t>(first * 1e9),
+                               start + static_cast<std::uint64_t>(last * 1e9));
+        flow.value.outer_ethertype = 0x0800;
+        return add(flow);
     }
     ReadingBuilder& received(std::uint16_t port, int slave_ifindex, std::uint64_t packets,
                              std::uint64_t bytes, double first = 0, double last = 0) {

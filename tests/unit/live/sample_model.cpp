@@ -41,6 +41,7 @@ ReadingBuilder at(double time, std::uint64_t packets) {
     }
     builder.reading().cost = RunCost{packets * 3, packets * 600};
     builder.reading().report.seconds = time;
+    builder.reading().report.era = EraFinding{};
     return builder;
 }
 

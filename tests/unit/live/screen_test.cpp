@@ -73,7 +73,7 @@ TEST(Screen, ShowsWhatIsKnown) {
     EXPECT_THAT(canvas.line(0), AllOf(HasSubstr("bondtrace"), HasSubstr("host"), HasSubstr("fentry"),
                                       HasSubstr("coverage 100 %"), HasSubstr("12:00:00Z")));
     EXPECT_THAT(canvas.line(1), AllOf(HasSubstr("bond0"), HasSubstr("802.3ad"), HasSubstr("layer3+4"),
-                                      HasSubstr("LACP up"), HasSubstr("TX few flows 91% on s0")));
+                                      HasSubstr("LACP up"), HasSubstr("TX too few flows 91% on s0")));
     EXPECT_THAT(canvas.line(line_with(canvas, "s0     active")), AllOf(HasSubstr("8 M"), HasSubstr("91%")));
     const std::string flow = canvas.line(line_with(canvas, "10.77.0.1:40001"));
     EXPECT_THAT(flow, AllOf(HasSubstr("tcp"), HasSubstr("10.77.0.2:5201"), HasSubstr("s0"), HasSubstr("s1"),

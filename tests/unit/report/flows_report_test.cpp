@@ -69,6 +69,26 @@ TEST(SlaveFlows, CountsAConversationOnceForEachSlave) {
     EXPECT_EQ(bonds[1].slaves[0].tx.flows, 1U);
 }
 
+TEST(AgreementCount, IsOfFlowsThatCanBeChecked) {
+    FlowsReport report = test::sample_report();
+    const Agreement& agreement = report.bonds[0].agreement;
+    EXPECT_EQ(agreement.checked, 2U);
+    EXPECT_EQ(agreement.agree, 1U);
+    ASSERT_EQ(agreement.disagreements.size(), 1U);
+    EXPECT_EQ(std::get<Ports>(agreement.disagreements[0].key.detail).local, 40002);
+    EXPECT_EQ(report.bonds[1].agreement.checked, 0U);
+    EXPECT_EQ(report.bonds[1].agreement.unchecked_why, "balance-rr sends packet by packet");
+    // Counted again, not added up; what was only received is nobody's disagreement.
+    report.flows[1].tx.clear();
+    report.flows.insert(report.flows.end(), 200, report.flows[0]);
+    for (std::size_t i = 15; i < report.flows.size(); ++i)
+        report.flows[i].prediction->agrees = false;
+    count_agreement(report.bonds, report.flows);
+    EXPECT_EQ(agreement.checked, 201U);
+    EXPECT_EQ(agreement.agree, 1U);
+    EXPECT_EQ(agreement.disagreements.size(), Agreement::max_disagreements);
+}
+
 TEST(Names, AreThoseOfTheReport) {
     const FlowsReport report = test::sample_report();
     const Names names = report.names();

@@ -95,6 +95,19 @@ TEST(FlowsJson, StatesTheLosses) {
     EXPECT_EQ(json["losses"]["recursion_misses"], 0);
 }
 
+TEST(FlowsJson, SumsUpTheAgreement) {
+    const Json json = document(test::sample_report());
+    EXPECT_EQ(json["era"], (Json{{"name", "6.5"}, {"source", "assumed"}, {"why", "no probe"}}));
+    const Json& agreement = json["bonds"][0]["agreement"];
+    EXPECT_EQ(agreement["checked"], 2);
+    EXPECT_EQ(agreement["agree"], 1);
+    EXPECT_EQ(agreement["disagreements"], Json::array({json["bonds"][0]["flows"][1]}));
+    EXPECT_EQ(json["bonds"][1]["agreement"]["unchecked_why"], "balance-rr sends packet by packet");
+    const Json without = document(test::empty_report());
+    EXPECT_EQ(without["era"], nullptr);
+    EXPECT_EQ(without["bonds"][0]["agreement"], nullptr);
+}
+
 TEST(FlowsJson, IsValidWhateverTheNames) {
     FlowsReport report = test::sample_report();
     report.bonds[0].name = "b\"\\\x1b[2J\xff";

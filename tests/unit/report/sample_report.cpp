@@ -170,7 +170,10 @@ FlowsReport sample_report() {
     report.flows.back().bond = 2;
 
     report.flows_matching = report.flows_total = report.flows.size();
+    report.era = EraFinding{newest_era, EraSource::assumed, "no probe"};
+    report.flows[13].prediction = Prediction{{}, {}, "balance-rr sends packet by packet"};
     add_up(report);
+    count_agreement(report.bonds, report.flows);
     // A frame that left a slave past the bond, and a few losses.
     report.bonds[1].slaves[2].tx.counter_packets += 3;
     report.losses.untracked_packets = 12;

@@ -109,6 +109,29 @@ TEST(FlowsText, SaysWhatIsNotCounted) {
     EXPECT_THAT(text, Not(HasSubstr("were swallowed")));
 }
 
+TEST(FlowsText, SumsUpTheAgreementAndShowsWhatDisagrees) {
+    FlowsReport report = test::sample_report();
+    std::string text = flows_text(report, {200, false, false});
+    EXPECT_THAT(text, HasSubstr("agreement 1/2  flows that took the slave"));
+    EXPECT_THAT(text, HasSubstr("(era 6.5, assumed (no probe))"));
+    EXPECT_THAT(
+        text, HasSubstr("✗ tcp 10.77.0.1:40002 → 10.77.0.2:5201: layer3+4 gives index 0 of 2, which is s0"));
+    EXPECT_THAT(text, HasSubstr("no flow's slave is predictable: balance-rr sends packet by packet"));
+    report.bonds[0].agreement.checked = 18235;
+    report.bonds[0].agreement.agree = 18234;
+    EXPECT_THAT(flows_text(report, {200, false, false}), HasSubstr("agreement 18 234/18 235"));
+    // Whatever is shown of the flows.
+    report.flows.clear();
+    EXPECT_THAT(flows_text(report, {200, false, false}), HasSubstr("✗ tcp 10.77.0.1:40002"));
+    report.era.reset();
+    EXPECT_THAT(flows_text(report, {200, false, false}), Not(HasSubstr("agreement")));
+    report = test::sample_report();
+    report.bonds[0].agreement.disagreements.resize(1);
+    report.bonds[0].agreement.checked = 50;
+    report.bonds[0].agreement.agree = 10;
+    EXPECT_THAT(flows_text(report, {200, false, false}), HasSubstr("and 20 more"));
+}
+
 TEST(FlowsText, NamesEveryLoss) {
     FlowsReport report = test::empty_report();
     report.losses = {1, 2, 3, 4, 5, 6};

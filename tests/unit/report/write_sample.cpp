@@ -26,7 +26,7 @@ int main(int argc, char** argv) {
         text = flows_json(report);
     } else if (format == "json-broken") {
         text = flows_json(report);
-        text.replace(text.find("\"protocol\""), 10, "\"protocoll\"");
+        text.replace(text.rfind("\"protocol\""), 10, "\"protocoll\"");
     } else if (format == "csv") {
         text = flows_csv(report);
     } else if (format == "losses") {

@@ -5,54 +5,65 @@
 # bt-a: slaves s0..., 10.77.0.1/24, fd77::1/64; bt-b: slaves p0..., 10.77.0.2/24, fd77::2/64. With --vlan ID, bond0.ID at both
 # ends with 10.78.0.1 and .2, fd78::1 and ::2. A topology provides topology_build and topology_await.
 
-# The options of a bond, the same at both ends.
-bond_options() {
-    printf 'mode %s miimon %s xmit_hash_policy %s' "$mode" "$miimon" "$policy"
-    case $mode in
-        802.3ad) printf ' lacp_rate %s' "$lacp_rate" ;;
-        # These modes take for granted a switch that leads every frame to the active slave, or to the one whose address
-        # it bears. Here a frame comes out where it was sent, so every slave must take what arrives. Learning
-        # packets, meant for that switch, are put off for years.
-        balance-tlb | balance-alb) printf ' all_slaves_active 1 lp_interval 100000000' ;;
-    esac
-}
+mac_a=02:77:00:00:00:01 mac_b=02:77:00:00:00:02
 
-# The ip commands that make one end: $1 letter of its slaves, $2 last part of its addresses, $3 address of bond0.
+# The ip commands that make one end, into the variable $1: $2 letter of its slaves, $3 last part of its addresses, $4 address
+# of bond0.
 end_commands() {
-    local letter=$1 host=$2 mac=$3 link
-    echo "link set lo up"
-    echo "link add bond0 address $mac mtu $mtu type bond $(bond_options)"
-    lasting_neighbours bond0
-    for link in "${slave_order[@]}"; do echo "link set $letter$link master bond0"; done
+    local -n text=$1
+    local letter=$2 host=$3 mac=$4 bond link
+    bond="mode $mode miimon $miimon xmit_hash_policy $policy"
+    case $mode in
+        802.3ad) bond+=" lacp_rate $lacp_rate" ;;
+        # These modes take for granted a switch that leads every frame to the active slave, or to the one whose address
+        # it bears. Here a frame comes out where it was sent, so every slave must take what arrives. Learning packets,
+        # meant for that switch, are put off for years.
+        balance-tlb | balance-alb) bond+=" all_slaves_active 1 lp_interval 100000000" ;;
+    esac
+    text="link set lo up"$'\n'
+    text+="link add bond0 address $mac mtu $mtu type bond $bond"$'\n'
+    lasting_neighbours text bond0
+    for link in "${slave_order[@]}"; do text+="link set $letter$link master bond0"$'\n'; done
     # Both ends must use the same link.
-    if [ "$mode" = active-backup ]; then echo "link set bond0 type bond primary ${letter}0"; fi
-    echo "link set bond0 up"
-    echo "address add 10.77.0.$host/24 dev bond0"
-    echo "address add fd77::$host/64 dev bond0 nodad"
+    if [ "$mode" = active-backup ]; then text+="link set bond0 type bond primary ${letter}0"$'\n'; fi
+    text+="link set bond0 up"$'\n'
+    text+="address add 10.77.0.$host/24 dev bond0"$'\n'
+    text+="address add fd77::$host/64 dev bond0 nodad"$'\n'
     if [ -n "$vlan" ]; then
-        echo "link add bond0.$vlan link bond0 type vlan id $vlan"
-        lasting_neighbours "bond0.$vlan"
-        echo "link set bond0.$vlan up"
-        echo "address add 10.78.0.$host/24 dev bond0.$vlan"
-        echo "address add fd78::$host/64 dev bond0.$vlan nodad"
+        text+="link add bond0.$vlan link bond0 type vlan id $vlan"$'\n'
+        lasting_neighbours text "bond0.$vlan"
+        text+="link set bond0.$vlan up"$'\n'
+        text+="address add 10.78.0.$host/24 dev bond0.$vlan"$'\n'
+        text+="address add fd78::$host/64 dev bond0.$vlan nodad"$'\n'
     fi
     case $mode in
         # For the same reason as all_slaves_active: a frame to the bond's address must be for every slave.
-        balance-tlb | balance-alb) for link in "${slave_order[@]}"; do echo "link set $letter$link address $mac"; done ;;
+        balance-tlb | balance-alb) for link in "${slave_order[@]}"; do text+="link set $letter$link address $mac"$'\n'; done ;;
     esac
 }
 
 topology_build() {
-    local link
+    local link links='' end_a end_b
     make_namespaces bt-a bt-b
     for ((link = 0; link < slaves; link++)); do
-        echo "link add s$link group $device_group mtu $mtu type veth peer name p$link mtu $mtu group $device_group netns bt-b"
-    done | batch bt-a
-    # Both at once: with LACP, ends that start together find each other sooner.
-    end_commands s 1 02:77:00:00:00:01 >"$state/a"
-    end_commands p 2 02:77:00:00:00:02 >"$state/b"
-    batch bt-a <"$state/a"
-    batch bt-b <"$state/b"
+        links+="link add s$link group $device_group mtu $mtu type veth peer name p$link group $device_group mtu $mtu netns bt-b"$'\n'
+    done
+    end_commands end_a s 1 "$mac_a"
+    end_commands end_b p 2 "$mac_b"
+    batch bt-a "$links"
+    # One right after the other: with LACP, ends that start together find each other sooner.
+    batch bt-a "$end_a"
+    batch bt-b "$end_b"
+}
+
+# Confirms what a namespace knows of the other end: $2 last part of its addresses, $3 its hardware address.
+know_neighbours() {
+    local known='' address
+    for address in "10.77.0.$2" "fd77::$2"; do known+="neigh replace $address lladdr $3 dev bond0 nud reachable"$'\n'; done
+    if [ -n "$vlan" ]; then
+        for address in "10.78.0.$2" "fd78::$2"; do known+="neigh replace $address lladdr $3 dev bond0.$vlan nud reachable"$'\n'; done
+    fi
+    batch "$1" "$known"
 }
 
 topology_await() {
@@ -61,4 +72,7 @@ topology_await() {
     await_bond bt-a "$slaves" "$active_a" "$deadline"
     await_bond bt-b "$slaves" "$active_b" "$deadline"
     for address in 10.77.0.2 fd77::2 ${vlan:+10.78.0.2 fd78::2}; do await_ping bt-a "$address" "$deadline"; done
+    # The end that was asked has learnt the other's address without proof of it, and would ask back in five seconds.
+    know_neighbours bt-a 2 "$mac_b"
+    know_neighbours bt-b 1 "$mac_a"
 }

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+// A window of time in which a command watches bonds: how it ends, what is shown meanwhile, and the privileges
+// that are given up.
+#pragma once
+
+#include "user/base/fd.h"
+#include "user/base/netns.h"
+#include "user/base/result.h"
+#include "user/trace/observation.h"
+
+#include <chrono>
+#include <string>
+#include <vector>
+
+namespace bondtrace {
+
+// Waits until the time is over or a signal comes; true when it was a signal. Follows the links of
+// `observation` meanwhile, which may be null: then nothing is attached, and only time passes. A line on the
+// terminal says that `bonds` are watched, and leaves none behind.
+Result<bool> watch(Observation* observation, const Fd& signals, std::chrono::nanoseconds duration,
+                   const std::vector<std::string>& bonds);
+
+// Gives up, for good, what is not needed once everything is attached.
+Result<void> drop_privileges(const NetNs& netns);
+
+} // namespace bondtrace
