@@ -94,6 +94,8 @@ TEST_F(LiveScreen, ShowsTheFlowsOnTheSlavesWhereThePeerSawThem) {
         used.insert(truth[port]);
     }
     EXPECT_EQ(used.size(), 2U) << "24 flows did not use both slaves";
+    for (const std::uint16_t port : ports)
+        EXPECT_EQ(flow_words(terminal, port).back(), "✓") << "not where the hash says " << port;
     EXPECT_THAT(terminal.line(1), HasSubstr("LACP up"));
     EXPECT_THAT(terminal.line(0), HasSubstr("coverage 100 %"));
     EXPECT_TRUE(terminal.await_text("ns/packet")) << "what it costs is measured\n" << terminal.text();
@@ -239,7 +241,7 @@ TEST_F(LiveScreen, WritesLittle) {
     const LabEnds ends = LabEnds::open();
     const SteadyTraffic traffic(ends.v4_a(), ends.v4_b(), ports_from(40000, 50), 5001, 500, milliseconds(40));
     PseudoTerminal terminal(live(), {120, 40});
-    ASSERT_TRUE(terminal.await_text("50 ")) << terminal.text();
+    ASSERT_TRUE(terminal.await_text("of 50,")) << terminal.text();
     ASSERT_TRUE(terminal.await_text("ns/packet")) << terminal.text();
     // The clock in the title tells refreshes of a second; there are two in one here, both counted.
     const auto began = Clock::now();

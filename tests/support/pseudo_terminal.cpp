@@ -48,6 +48,7 @@ struct PseudoTerminal::State {
     VTermScreen* screen = nullptr;
     Size size;
     std::size_t bytes = 0;
+    std::string last; // of what it wrote, to see how it ended
     termios before{};
     bool alternate = false, cursor = true;
     int mouse = VTERM_PROP_MOUSE_NONE;
@@ -153,6 +154,9 @@ void PseudoTerminal::take(milliseconds longest) {
         return;
     }
     state_->bytes += static_cast<std::size_t>(length);
+    constexpr std::size_t kept = 200;
+    state_->last.append(piece.data(), static_cast<std::size_t>(length));
+    if (state_->last.size() > kept) state_->last.erase(0, state_->last.size() - kept);
     vterm_input_write(state_->terminal, piece.data(), static_cast<std::size_t>(length));
 }
 
@@ -249,6 +253,11 @@ std::string PseudoTerminal::not_restored() const {
     else if (now.c_iflag != state_->before.c_iflag || now.c_oflag != state_->before.c_oflag ||
              now.c_lflag != state_->before.c_lflag || now.c_cflag != state_->before.c_cflag)
         wrong += "the modes are not those of before; ";
+    if (!wrong.empty()) {
+        wrong += "it ended with ";
+        for (const char c : state_->last)
+            wrong += c == '\x1b' ? std::string("\\e") : c == '\r' ? std::string("\\r") : std::string(1, c);
+    }
     return wrong;
 }
 

@@ -51,9 +51,7 @@ class Detail {
         const SlaveUse* use = !row_.flow.tx.empty()   ? &row_.flow.tx.front()
                               : !row_.flow.rx.empty() ? &row_.flow.rx.front()
                                                       : nullptr;
-        const auto rate = [&](const Rate& value) {
-            return short_rate(value, drawing_.ui.bytes) + (drawing_.ui.bytes ? "B/s" : "bit/s");
-        };
+        const auto rate = [&](const Rate& value) { return rate_words(value, drawing_.ui.bytes); };
         std::string text =
             fmt::format("TX {}  RX {}  first seen {}, {}", rate(row_.tx), rate(row_.rx), ago(row_.first_ns),
                         row_.moves == 1 ? "moved once" : fmt::format("moved {} times", row_.moves));

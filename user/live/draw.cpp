@@ -34,6 +34,11 @@ std::string short_rate(const Rate& rate, bool bytes) {
     return three_digits(bytes ? rate.bytes : rate.bytes * 8);
 }
 
+std::string rate_words(const Rate& rate, bool bytes) {
+    return bytes ? format_bytes(static_cast<std::uint64_t>(std::min(rate.bytes, 1e18))) + "/s"
+                 : format_bit_rate(rate.bytes * 8);
+}
+
 std::string short_count(double count) {
     if (count > 0 && count < 1) return fmt::format("{:.1f}", std::max(count, 0.1));
     return three_digits(std::round(count * 10) / 10);

@@ -39,6 +39,8 @@ std::string clean(std::string_view text, const Symbols& symbols);
 
 // "941 M", "1.25 G", "0": a rate in bits or bytes a second without its unit.
 std::string short_rate(const Rate& rate, bool bytes);
+// The same with it: "941 Mbit/s", "0 B/s".
+std::string rate_words(const Rate& rate, bool bytes);
 // Packets a second: "81.2 k", "12", "0.3".
 std::string short_count(double count);
 // "12 s", "5 min", "3 h", "2 d": the largest unit only.

@@ -294,9 +294,7 @@ class FlowLines {
         if (shown < places.size()) {
             const FlowView::Sum before = drawing_.view.sum(drawing_.model, 0, ui.top);
             const FlowView::Sum after = drawing_.view.sum(drawing_.model, shown_end, places.size());
-            const auto rate = [&](const Rate& a, const Rate& b) {
-                return short_rate(a + b, ui.bytes) + (ui.bytes ? "B/s" : "bit/s");
-            };
+            const auto rate = [&](const Rate& a, const Rate& b) { return rate_words(a + b, ui.bytes); };
             const std::size_t others = places.size() - shown;
             text = fmt::format("{}-{} of {}, {} other{}: TX {} RX {}", ui.top + 1, shown_end, places.size(),
                                others, others == 1 ? "" : "s", rate(before.tx, after.tx),

@@ -105,6 +105,7 @@ TEST_F(TerminalTest, FollowsItsSizeAtOnce) {
     ASSERT_TRUE(terminal.await_text("10.77.0.1:40000")) << terminal.text();
     terminal.send("q");
     EXPECT_EQ(terminal.wait(), 0);
+    EXPECT_EQ(terminal.not_restored(), "");
 }
 
 TEST_F(TerminalTest, KeysReachIt) {
@@ -137,6 +138,7 @@ TEST_F(TerminalTest, KeysReachIt) {
     ASSERT_TRUE(terminal.await_no_text("bondtrace: keys"));
     terminal.send("q");
     EXPECT_EQ(terminal.wait(), 0);
+    EXPECT_EQ(terminal.not_restored(), "");
 }
 
 TEST_F(TerminalTest, ColoursAsTheTerminalHasThem) {
