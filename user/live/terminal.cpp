@@ -64,6 +64,11 @@ std::string capability(const char* name) {
 struct ScreenDelete {
     void operator()(SCREEN* screen) const {
         endwin();
+        // ncurses shows the cursor before it leaves the screen of its own; some terminals keep that with the
+        // screen.
+        const std::string show = capability("cnorm");
+        // Should the terminal have gone away, there is nobody to be told.
+        [[maybe_unused]] const ssize_t written = write(STDOUT_FILENO, show.data(), show.size());
         delscreen(screen);
     }
 };
@@ -137,8 +142,9 @@ Result<Terminal> Terminal::open(bool colour) {
     auto state = std::make_unique<State>();
     state->colour = colour;
     const std::string reset = capability("sgr0") + std::string(mouse_off) + capability("rmkx") +
-                              capability("cnorm") + capability("rmcup");
+                              capability("rmcup") + capability("cnorm");
     state->guard.emplace(STDIN_FILENO, reset);
+    del_curterm(cur_term); // newterm() makes its own
     state->screen.reset(newterm(nullptr, stdout, stdin));
     if (!state->screen)
         return fail(ErrorKind::unavailable,
