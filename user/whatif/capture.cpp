@@ -74,7 +74,7 @@ Result<CaptureCount> read_capture(std::FILE* file, const std::string& name,
                                   const std::function<bool(std::uint64_t)>& progress) {
     // Many packets a system call, and still in a core's own cache when they are taken out. A buffer of a file
     // that is larger than stdio's is used as long as the file is open.
-    constexpr std::size_t buffer_size = 256 * 1024;
+    constexpr std::size_t buffer_size = std::size_t{1} << 18U;
     std::vector<char> buffer(buffer_size);
     if (file != stdin) (void)std::setvbuf(file, buffer.data(), _IOFBF, buffer.size());
     std::array<char, PCAP_ERRBUF_SIZE> error{};

@@ -134,7 +134,7 @@ std::optional<Conversation> read_flow(Reader& reader, const Json& flow, const st
         use.counts += counts;
     }
     read_origin(reader, flow, where, use.origin);
-    result.tx.push_back(std::move(use));
+    result.tx.push_back(use);
     return result;
 }
 
