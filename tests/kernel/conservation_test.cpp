@@ -28,6 +28,10 @@ Result<void> everything(const LabEnds& lab) {
     for (const char* end : {"bt-a", "bt-b"})
         if (const auto done = must_run({"ip", "-n", end, "neigh", "flush", "dev", "bond0"}); !done)
             return done;
+    // Answered before the rest follows: packets wait for an address in a queue that a burst would overflow
+    // (net.ipv6.neigh.*.unres_qlen_bytes).
+    for (const char* address : {"10.77.0.2", "fd77::2", "10.78.0.2"})
+        if (const auto done = ping(address); !done) return done;
     const std::vector<UdpFlow> udp{{40000, 5001, 50, 100}, {40001, 5001, 20, 1400}, {40002, 5002, 7, 4},
                                    {40003, 5002, 50, 700}, {40004, 5003, 1, 1},     {40005, 5003, 3, 1472}};
     std::vector<UdpFlow> flows = udp;
@@ -39,14 +43,10 @@ Result<void> everything(const LabEnds& lab) {
     for (const Transfer& way : {Transfer{lab.v4_a(), lab.v4_b()}, Transfer{lab.v6_b(), lab.v6_a()},
                                 Transfer{lab.vlan_a(), lab.vlan_b()}}) {
         if (const auto done = send_udp(way.from, way.to, flows); !done) return done;
-        // A broadcast bond delivers every fragment twice, and the kernel does not always make a datagram of
-        // them. It is the counters that are looked at here.
-        if (const auto done = send_udp(way.from, way.to, fragmented, Delivery::settled); !done) return done;
+        if (const auto done = send_udp(way.from, way.to, fragmented); !done) return done;
         if (const auto done = transfer_tcp(way.from, way.to, 42000, 5004, 600'000); !done) return done;
         if (const auto done = transfer_tcp(way.to, way.from, 42001, 5005, 100'000); !done) return done;
     }
-    for (const char* address : {"10.77.0.2", "fd77::2", "10.78.0.2"})
-        if (const auto done = ping(address); !done) return done;
     return {};
 }
 

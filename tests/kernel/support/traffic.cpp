@@ -25,8 +25,6 @@ namespace bondtrace::test {
 namespace {
 
 constexpr std::chrono::seconds patience{30};
-// Within a machine nothing is under way for as long.
-constexpr std::chrono::seconds silence{2};
 using Clock = std::chrono::steady_clock;
 
 struct Address {
@@ -99,7 +97,7 @@ Result<void> send_datagram(int fd, const std::vector<char>& payload, std::size_t
 
 } // namespace
 
-Result<void> send_udp(const End& from, const End& to, const std::vector<UdpFlow>& flows, Delivery delivery) {
+Result<void> send_udp(const End& from, const End& to, const std::vector<UdpFlow>& flows) {
     const auto deadline = Clock::now() + patience;
     struct Sender {
         Fd socket;
@@ -151,10 +149,7 @@ Result<void> send_udp(const End& from, const End& to, const std::vector<UdpFlow>
                 ++number;
             }
         while (!expected.empty()) {
-            const auto until =
-                delivery == Delivery::settled ? std::min(deadline, Clock::now() + silence) : deadline;
-            const auto ready = wait_for(receiver.get(), POLLIN, until, "waiting for datagrams to arrive");
-            if (!ready && delivery == Delivery::settled) break;
+            const auto ready = wait_for(receiver.get(), POLLIN, deadline, "waiting for datagrams to arrive");
             if (!ready)
                 return fail(ErrorKind::unavailable,
                             fmt::format("{}; {} are missing at {} port {}", ready.error().what,

@@ -26,15 +26,10 @@ struct UdpFlow {
     std::size_t payload = 100; // bytes each; beyond the MTU the packets are sent in fragments
 };
 
-enum class Delivery {
-    complete, // every datagram must arrive, at least once (broadcast bonds deliver several copies)
-    settled,  // wait until all have arrived or no more do: where reassembly may fail, and does not matter
-};
-
 // Sends the flows one packet at a time in turn, to sockets that are bound at the other end (so that nothing
-// comes back), and waits until nothing is in flight any more.
-Result<void> send_udp(const End& from, const End& to, const std::vector<UdpFlow>& flows,
-                      Delivery delivery = Delivery::complete);
+// comes back), and waits until all that were sent have arrived at least once (broadcast bonds deliver several
+// copies).
+Result<void> send_udp(const End& from, const End& to, const std::vector<UdpFlow>& flows);
 
 // Transfers `bytes` over one TCP connection from `source_port` (0: any) to `port`, and closes it from both
 // sides; returns when the receiver has them all.
