@@ -79,7 +79,7 @@ Json band_json(const std::optional<Band>& band) {
 }
 
 Json traffic_json(const AuditedBond& bond, const SlaveView& slave, bool received) {
-    if (!slave.traffic) return nullptr;
+    if (!slave.traffic || !bond.traffic) return nullptr;
     Json json = direction_json(*bond.traffic, *slave.traffic, received);
     json["expected_share"] =
         band_json(expected_share(received ? bond.audit->rx : bond.audit->tx, slave.name()));
