@@ -96,6 +96,16 @@ static __always_inline void bt_copy_words(void *to, const void *from, int words)
 
 #define BT_MAX_EXTENSION_HEADERS 8
 
+/*
+ * What the kernel's flow dissector steps over. A mobility header (135) is none: it is laid out like one, but ends its
+ * packet (RFC 6275, 6.1.1), and the dissector stops there.
+ */
+static __always_inline int bt_is_extension(__u8 protocol)
+{
+	return protocol == IPPROTO_HOPOPTS || protocol == IPPROTO_ROUTING || protocol == IPPROTO_DSTOPTS ||
+	       protocol == IPPROTO_FRAGMENT;
+}
+
 /* A 16-byte window on the transport header, for when it is not within struct bt_headers' fixed places. */
 struct bt_l4_window {
 	__u8 bytes[16];
@@ -225,8 +235,7 @@ static __always_inline int bt_parse_ipv6(const struct bt_packet *packet, const s
 	for (int i = 0; i < BT_MAX_EXTENSION_HEADERS; i++) {
 		__u8 extension[8] __attribute__((aligned(8)));
 
-		if (next != IPPROTO_HOPOPTS && next != IPPROTO_ROUTING && next != IPPROTO_DSTOPTS &&
-		    next != IPPROTO_FRAGMENT && next != IPPROTO_MH)
+		if (!bt_is_extension(next))
 			break;
 		key->flags |= BT_KEY_EXTHDR;
 		if (l4 + sizeof(extension) > packet->linear || bt_read(packet, l4, extension, sizeof(extension))) {
@@ -242,6 +251,8 @@ static __always_inline int bt_parse_ipv6(const struct bt_packet *packet, const s
 		next = extension[0];
 		l4 += (extension[1] + 1) * 8;
 	}
+	if (!(key->flags & BT_KEY_FRAGMENT) && bt_is_extension(next)) /* longer than is followed here, or cut */
+		key->flags |= BT_KEY_UNPARSED;
 	key->protocol = next;
 	layout->l4 = l4;
 	if (!(key->flags & (BT_KEY_EXTHDR | BT_KEY_UNPARSED)) && l3 + sizeof(*ip) + 8 <= packet->linear)

@@ -5,6 +5,7 @@
 #include "user/cli/flows_command.h"
 #include "user/cli/live_command.h"
 #include "user/cli/predict_command.h"
+#include "user/cli/whatif_command.h"
 #include "user/trace/tracer.h"
 #include "version.h"
 
@@ -39,12 +40,14 @@ int run(int argc, char** argv) {
                "  bondtrace predict bond0 tcp 10.0.0.1:40000 10.0.0.2:443\n"
                "                                        the slave that this flow will take\n"
                "  bondtrace audit bond0                 is it balanced, and if not, why and what to do\n"
+               "  bondtrace whatif bond0 --for 1m       which hash policy would spread it best?\n"
                "  bondtrace check                       will it work on this kernel?\n"
                "Exit status: 0 fine, 1 warnings, 2 critical findings, 3 cannot tell, 64 wrong usage.");
     ExitStatus status = ExitStatus::fine;
     add_live_command(app, status);
     add_flows_command(app, status);
     add_predict_command(app, status);
+    add_whatif_command(app, status);
     add_audit_command(app, status);
     add_check_command(app, status);
     try {

@@ -68,7 +68,7 @@ Result<void> mixed_traffic(const LabEnds& ends, FrameGenerator& generator) {
     const auto bonds = reader->find_bonds({"bond0"});
     if (!bonds) return tl::make_unexpected(bonds.error());
     std::vector<std::vector<std::uint8_t>> frames;
-    for (int i = 0; i < 300; ++i)
+    for (int i = 0; i < 3000; ++i)
         frames.push_back(generator.next());
     return send_frames(ends.a, bonds->front().ifindex, frames);
 }

@@ -34,7 +34,7 @@ class HashBond {
         std::string commands = "link add bond0 type bond mode balance-xor xmit_hash_policy layer2\n";
         for (unsigned i = 0; i < most_slaves; ++i)
             commands += fmt::format("link add d{} type dummy\n", i);
-        for (const unsigned i : {3, 0, 6, 2, 5, 1, 4})
+        for (const int i : {3, 0, 6, 2, 5, 1, 4})
             commands += fmt::format("link set d{} master bond0\n", i);
         EXPECT_TRUE(netns_.ip_batch(commands + "link set bond0 up\n"));
     }

@@ -54,6 +54,14 @@ Bytes ports(unsigned source, unsigned destination) {
     return be16(source) + be16(destination) + Bytes(28, 0);
 }
 
+// That many extension headers, each naming `next`.
+Bytes chain(unsigned count, unsigned next) {
+    Bytes headers;
+    for (; count > 0; --count)
+        headers = headers + Bytes{static_cast<std::uint8_t>(next), 0, 1, 4, 0, 0, 0, 0};
+    return headers;
+}
+
 struct Case {
     const char* name;
     Bytes frame;
@@ -100,6 +108,13 @@ std::vector<Case> cases() {
          17, 0, 0, BT_KEY_EXTHDR | BT_KEY_FRAGMENT},
         {"cut extension", macs + ip6 + ipv6(60) + Bytes{17, 0}, 0x86dd, 60, 0, 0,
          BT_KEY_EXTHDR | BT_KEY_UNPARSED},
+        // Its first byte stands where an extension header names the next one, but what follows is no ESP.
+        {"ipv6 mobility", macs + ip6 + ipv6(135) + Bytes{50, 0, 5, 0, 0, 0, 0, 0} + spi + rest, 0x86dd, 135,
+         0, 0, 0},
+        {"eight extensions", macs + ip6 + ipv6(0) + chain(7, 60) + hop_by_hop + ports(1027, 1028), 0x86dd, 17,
+         1027, 1028, BT_KEY_EXTHDR},
+        {"more extensions than are followed", macs + ip6 + ipv6(0) + chain(8, 43) + hop_by_hop + ports(1, 2),
+         0x86dd, 43, 0, 0, BT_KEY_EXTHDR | BT_KEY_UNPARSED},
         {"vlan", macs + be16(0x8100) + be16(0x6064) + ip + ipv4(132) + ports(1023, 1024), 0x0800, 132, 1023,
          1024, BT_KEY_VLAN_INBAND, tag(100), 0, true},
         {"qinq",

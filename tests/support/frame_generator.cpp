@@ -233,6 +233,11 @@ void FrameGenerator::transport(std::uint8_t protocol, bool v6) {
     case 6:
     case 17:
         return tcp_or_udp(protocol);
+    case 51:
+    case 135:
+        u8(pick_transport()); // what stands where extension headers name the next one
+        u8(random_.below(4));
+        return noise(6 + random_.below(40));
     default:
         noise(8 + random_.below(24));
     }

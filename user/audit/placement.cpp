@@ -57,6 +57,7 @@ FlowTuple sent_tuple(const Conversation& flow, const SlaveUse& use) {
     if (const auto* remote = std::get_if<IpAddress>(&key.remote)) tuple.dst = *remote;
     set_detail(tuple, key.detail);
     tuple.fragment = key.fragment;
+    tuple.extension_headers = use.origin.extension_headers;
     tuple.unparsed = key.unparsed;
     if (!is_zero(use.origin.local_mac) || !is_zero(use.origin.remote_mac)) {
         tuple.src_mac = use.origin.local_mac;

@@ -100,7 +100,7 @@ class Asker {
         const auto error = ask(request, [&](Bytes message) -> Result<void> {
             auto route = parse_route_message(message);
             if (!route) return tl::make_unexpected(route.error());
-            found = std::move(*route);
+            found = *route;
             return {};
         });
         if (!error) return tl::make_unexpected(error.error());

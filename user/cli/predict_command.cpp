@@ -154,7 +154,7 @@ Result<PredictRequest> understand(const PredictOptions& options) {
         auto flow = parse_typed_flow(words[0], words[1], words[2]);
         if (!flow) return tl::make_unexpected(flow.error());
         add_details(*flow, options);
-        request.flow = std::move(*flow);
+        request.flow = *flow;
     } else if (words.size() != 1 || words.front() != "-") {
         return fail(ErrorKind::usage,
                     words.empty() ? "there is no flow to predict" : "this is no flow to predict",

@@ -44,7 +44,7 @@ struct ChoiceContext {
     bool queue_override = false;     // some slave has a queue_id; balance-rr and active-backup only
     bool broadcast_neighbor = false; // 802.3ad's option of that name
     bool flow_dissector = false;     // a BPF flow dissector is attached to the network namespace, or may be;
-                                 // encap policies only
+                                     // encap policies only
     bool tls_offload = false; // the packet is of a socket whose TLS transmission a slave has taken over
     // skb->l4_hash; nullopt: not known. The kernel sets it for local TCP and connected UDP sockets (to a
     // random number of the socket's), and for received packets that a NIC has hashed. encap3+4 only.

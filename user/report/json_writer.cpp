@@ -54,6 +54,16 @@ void add_macs(Json& json, const Conversation& flow) {
     json["remote_mac"] = use ? Json(to_text(use->origin.remote_mac)) : Json(nullptr);
 }
 
+// What else the hash is made of, of the first frame sent; null when nothing was.
+Json hash_inputs_json(const Conversation& flow) {
+    if (flow.tx.empty()) return nullptr;
+    const FrameOrigin& origin = flow.tx.front().origin;
+    return {{"outer_ethertype", origin.outer_ethertype},
+            {"tci", origin.tci},
+            {"extension_headers", origin.extension_headers},
+            {"skb_hash", origin.l4_hash ? Json(origin.skb_hash) : Json(nullptr)}};
+}
+
 void add_detail(Json& json, const ConversationKey& key) {
     if (const auto* icmp = std::get_if<IcmpMessage>(&key.detail)) {
         json["icmp"] = {{"type", icmp->type}, {"code", icmp->code}, {"id", or_null(icmp->id)}};
@@ -81,6 +91,7 @@ Json flow_json(const BondReport& bond, const Conversation& flow) {
     json["inner_vlan"] = or_null(key.inner_vlan);
     json["fragment"] = key.fragment;
     json["unparsed"] = key.unparsed;
+    json["hash_inputs"] = hash_inputs_json(flow);
     json["tx"] = uses_json(bond, flow.tx, false);
     json["rx"] = uses_json(bond, flow.rx, true);
     json["moves"] = flow.moves();

@@ -5,18 +5,12 @@
 #include "user/flow/protocols.h"
 #include "user/report/agreement_text.h"
 #include "user/report/era_json.h"
+#include "user/report/json_parts.h"
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 namespace bondtrace {
 namespace {
-
-using Json = nlohmann::ordered_json;
-
-template<typename Value> Json or_null(const std::optional<Value>& value) {
-    return value ? Json(*value) : Json(nullptr);
-}
 
 Json text_or_null(const std::string& text) {
     return text.empty() ? Json(nullptr) : Json(valid_utf8(text));

@@ -22,7 +22,7 @@ std::vector<std::string> lab(const std::string& arguments) {
 } // namespace
 
 Lab::Lab(const std::string& arguments) {
-    EXPECT_TRUE(run(lab("up " + arguments)));
+    EXPECT_TRUE(run(lab("up " + arguments), up_timeout));
 }
 
 Lab::~Lab() {
