@@ -96,6 +96,28 @@ struct bt_flow_value {
 };
 BT_STATIC_ASSERT(sizeof(struct bt_flow_value) == 80, "value layout");
 
+/*
+ * What a CPU has counted of a flow and not yet added to its entry in the table: counting that needs no atomic operation.
+ * Each CPU has BT_CACHE_FLOWS of them, which flows share by a hash of their key.
+ */
+struct bt_cached_flow {
+	struct bt_flow_key key;
+	struct bt_count count;
+	__u64 last_ns;
+	__u32 version; /* odd while the flow is exchanged for another; 0: never used */
+	__u32 credit;  /* misses that the flow outlasts */
+};
+BT_STATIC_ASSERT(sizeof(struct bt_cached_flow) == 96, "cached flow layout");
+
+#define BT_CACHE_FLOWS 256
+
+struct bt_cache {
+	struct bt_cached_flow flows[BT_CACHE_FLOWS];
+	__u32 busy; /* a program of this CPU is at it: one that interrupts it keeps away */
+	__u32 zero[15];
+} __attribute__((aligned(64)));
+BT_STATIC_ASSERT(sizeof(struct bt_cache) == 96 * BT_CACHE_FLOWS + 64, "cache layout");
+
 /* A device of one network namespace: interface indexes repeat across namespaces. */
 struct bt_device {
 	__u32 netns; /* inode number of the namespace */

@@ -12,7 +12,7 @@
 #include "bpf/abi.h"
 #include "bpf/packet.bpf.h"
 
-/* User space sets max_entries of all four before loading. */
+/* User space sets max_entries of all of these before loading. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1);
@@ -43,6 +43,18 @@ struct {
 	__type(key, __u32);
 	__type(value, struct bt_stats);
 } bt_counters SEC(".maps");
+
+/* One a CPU. Not a per-CPU map: user space reads it as memory, and looking it up is no call. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__type(key, __u32);
+	__type(value, struct bt_cache);
+} bt_caches SEC(".maps");
+
+/* False on a PREEMPT_RT kernel, where a program can be interrupted by another one of its CPU at any time. */
+const volatile __u8 bt_caching = 1;
 
 /*
  * The monotonic clock to a tick or so, for little: the kernel's tick counter is read without a call, and what it lacks to
@@ -142,19 +154,100 @@ static __always_inline void bt_add(struct bt_count *count, __u64 bytes, __u64 ad
 	}
 }
 
-static __always_inline void bt_add_shared(struct bt_flow_value *flow, __u64 bytes, __u64 added_packets,
-					  __u64 added_bytes)
+static __always_inline void bt_add_shared(struct bt_flow_value *flow, const struct bt_count *count, __u64 last_ns)
 {
-	__u64 now = bt_now();
-
-	__sync_fetch_and_add(&flow->count.packets, 1);
-	__sync_fetch_and_add(&flow->count.bytes, bytes);
-	if (added_packets) {
-		__sync_fetch_and_add(&flow->count.added_packets, added_packets);
-		__sync_fetch_and_add(&flow->count.added_bytes, added_bytes);
+	__sync_fetch_and_add(&flow->count.packets, count->packets);
+	__sync_fetch_and_add(&flow->count.bytes, count->bytes);
+	if (count->added_packets) {
+		__sync_fetch_and_add(&flow->count.added_packets, count->added_packets);
+		__sync_fetch_and_add(&flow->count.added_bytes, count->added_bytes);
 	}
-	if (flow->last_ns < now)
-		flow->last_ns = now;
+	if (flow->last_ns < last_ns)
+		flow->last_ns = last_ns;
+}
+
+/* Keys are six words of eight bytes. The compiler would compare them by the byte, for all that it knows of alignment. */
+static __always_inline int bt_same_key(const struct bt_flow_key *a, const struct bt_flow_key *b)
+{
+	const __u64 *x = (const __u64 *)a, *y = (const __u64 *)b;
+
+	/* The words that differ most come first. */
+	return x[4] == y[4] && x[2] == y[2] && x[0] == y[0] && x[5] == y[5] && x[3] == y[3] && x[1] == y[1];
+}
+
+/* Place of a key in a cache: a multiplicative hash, of whose product the upper bits are the best ones. */
+static __always_inline __u32 bt_cache_place(const struct bt_flow_key *key)
+{
+	const __u64 *x = (const __u64 *)key;
+	__u64 mix = x[0] + (x[1] ^ x[3]) + (x[2] << 1) + (x[4] ^ x[5] << 32);
+
+	return (mix * 0x9e3779b97f4a7c15ULL) >> 56; /* BT_CACHE_FLOWS is 256 */
+}
+
+/* This CPU's cache, or NULL when it must not be used now. To be given back. */
+static __always_inline struct bt_cache *bt_take_cache(void)
+{
+	__u32 cpu;
+	struct bt_cache *cache;
+
+	if (!bt_caching)
+		return NULL;
+	cpu = bpf_get_smp_processor_id();
+	cache = bpf_map_lookup_elem(&bt_caches, &cpu);
+	if (!cache || cache->busy)
+		return NULL;
+	*(volatile __u32 *)&cache->busy = 1;
+	return cache;
+}
+
+static __always_inline void bt_give_cache(struct bt_cache *cache)
+{
+	*(volatile __u32 *)&cache->busy = 0;
+}
+
+/* Misses that a flow outlasts after a hit: of two flows that want one place, one has it. */
+#define BT_CACHE_CREDIT 8
+
+/* After a packet of KEY was counted in the table: gives it the place, when the flow that has it is not in use. */
+static __always_inline void bt_exchange(struct bt_cached_flow *cached, const struct bt_flow_key *key)
+{
+	if (cached->credit) {
+		cached->credit--;
+		return;
+	}
+	/* The reader must not take half of one for the other. An atomic operation with a result orders what is around it. */
+	__sync_fetch_and_add(&cached->version, 1);
+	if (cached->count.packets) {
+		struct bt_flow_value *flow = bpf_map_lookup_elem(&bt_flows, &cached->key);
+
+		if (flow)
+			bt_add_shared(flow, &cached->count, cached->last_ns);
+		cached->count.packets = cached->count.bytes = 0;
+		cached->count.added_packets = cached->count.added_bytes = 0;
+	}
+	bt_copy_words(&cached->key, key, sizeof(*key) / 8);
+	__sync_fetch_and_add(&cached->version, 1);
+}
+
+/* A flow's first packet on a slave: its entry, with what only the first packet notes. Negative when there is no room. */
+static __always_inline long bt_enter(const struct bt_flow_key *key, const struct bt_count *count,
+				     const struct bt_packet *packet, const struct bt_headers *headers,
+				     const struct bt_layout *layout, const struct bt_origin *origin)
+{
+	__u64 now = bt_set_clock();
+	struct bt_flow_value value = {
+		.count = *count,
+		.first_ns = now,
+		.last_ns = now,
+		.tci = packet->tagged ? packet->tci : 0,
+		.outer_ethertype = layout->outer_ethertype,
+		.usable_index = BT_NO_INDEX,
+	};
+
+	__builtin_memcpy(value.dst_mac, headers->dst, ETH_ALEN);
+	__builtin_memcpy(value.src_mac, headers->src, ETH_ALEN);
+	bt_note_origin(origin, &value);
+	return bpf_map_update_elem(&bt_flows, key, &value, BPF_NOEXIST);
 }
 
 /* Counts PACKET on a slave of BOND. FLAGS: BT_KEY_RX and the verdict. Returns the frame's EtherType, 0 if unknown. */
@@ -165,7 +258,10 @@ static __always_inline __u16 bt_account(struct bt_bond *bond, __u32 slave_ifinde
 	struct bt_flow_key key = {};
 	struct bt_layout layout = {};
 	struct bt_slave_totals *totals;
+	struct bt_cached_flow *cached = NULL;
 	struct bt_flow_value *flow;
+	struct bt_cache *cache;
+	struct bt_count count;
 	__u64 added_packets, added_bytes;
 	__u32 slot;
 
@@ -193,37 +289,40 @@ static __always_inline __u16 bt_account(struct bt_bond *bond, __u32 slave_ifinde
 			totals->tx_unparsed++;
 	}
 
-	flow = bpf_map_lookup_elem(&bt_flows, &key);
-	if (!flow) {
-		__u64 now = bt_set_clock();
-		struct bt_flow_value value = {
-			.count = {
-				.packets = 1,
-				.bytes = packet->len,
-				.added_packets = added_packets,
-				.added_bytes = added_bytes,
-			},
-			.first_ns = now,
-			.last_ns = now,
-			.tci = packet->tagged ? packet->tci : 0,
-			.outer_ethertype = layout.outer_ethertype,
-			.usable_index = BT_NO_INDEX,
-		};
-
-		__builtin_memcpy(value.dst_mac, headers.dst, ETH_ALEN);
-		__builtin_memcpy(value.src_mac, headers.src, ETH_ALEN);
-		bt_note_origin(origin, &value);
-		if (!bpf_map_update_elem(&bt_flows, &key, &value, BPF_NOEXIST))
+	cache = bt_take_cache();
+	if (cache) {
+		cached = &cache->flows[bt_cache_place(&key) & (BT_CACHE_FLOWS - 1)];
+		if (cached->version && bt_same_key(&cached->key, &key)) {
+			bt_add(&cached->count, packet->len, added_packets, added_bytes);
+			cached->last_ns = bt_now();
+			cached->credit = BT_CACHE_CREDIT;
+			bt_give_cache(cache);
 			return layout.outer_ethertype;
+		}
+	}
+
+	count.packets = 1;
+	count.bytes = packet->len;
+	count.added_packets = added_packets;
+	count.added_bytes = added_bytes;
+	flow = bpf_map_lookup_elem(&bt_flows, &key);
+	if (!flow && bt_enter(&key, &count, packet, &headers, &layout, origin)) {
 		/* Another CPU was faster, or the table is full. */
 		flow = bpf_map_lookup_elem(&bt_flows, &key);
 		if (!flow) {
 			bt_add(flags & BT_KEY_RX ? &totals->rx_untracked : &totals->tx_untracked, packet->len,
 			       added_packets, added_bytes);
+			if (cache)
+				bt_give_cache(cache);
 			return layout.outer_ethertype;
 		}
 	}
-	bt_add_shared(flow, packet->len, added_packets, added_bytes);
+	if (flow)
+		bt_add_shared(flow, &count, bt_now());
+	if (cache) {
+		bt_exchange(cached, &key);
+		bt_give_cache(cache);
+	}
 	return layout.outer_ethertype;
 }
 

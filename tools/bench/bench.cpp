@@ -128,6 +128,8 @@ void run(const std::string& object_file, const std::string& program_name, std::u
     if (bpf_map__set_max_entries(count->maps.bt_bonds, bond_places) != 0 ||
         bpf_map__set_max_entries(count->maps.bt_flows, max_flows) != 0 ||
         bpf_map__set_max_entries(count->maps.bt_totals, BT_MAX_SLAVES) != 0 ||
+        bpf_map__set_max_entries(count->maps.bt_caches,
+                                 static_cast<std::uint32_t>(libbpf_num_possible_cpus())) != 0 ||
         bench_count_bpf__load(count.get()) != 0)
         throw Fail{"cannot load count.bpf.o (root? BPF allowed here?)"};
     bt_bond bond{};
@@ -147,7 +149,7 @@ void run(const std::string& object_file, const std::string& program_name, std::u
     fmt::print("{:<14} {:>6} {:>6} {:>9} {:>9} {:>16}{}\n", "packet", "flows", "empty", "untraced",
                "reference", "bondtrace", foreign ? fmt::format(" {:>20}", program_name) : "");
     for (const Packet& packet : make_packets(size)) {
-        for (const std::uint32_t flows : {1U, 1024U, 65536U}) {
+        for (const std::uint32_t flows : {1U, 64U, 1024U, 65536U}) {
             const auto time = [&](int program) {
                 return time_program(program, packet, flows, repeat, rounds);
             };
@@ -175,7 +177,7 @@ void run(const std::string& object_file, const std::string& program_name, std::u
         packets += cpu.tx.packets;
         untracked += cpu.tx_untracked.packets;
     }
-    const std::uint64_t expected = std::uint64_t{repeat} * (rounds + 1) * 9;
+    const std::uint64_t expected = std::uint64_t{repeat} * (rounds + 1) * 12;
     if (packets != expected || untracked != 0)
         throw Fail{fmt::format("{} of {} packets counted, {} untracked", packets, expected, untracked)};
 }
