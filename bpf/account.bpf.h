@@ -30,12 +30,19 @@ struct {
 	__type(value, struct bt_flow_value);
 } bt_flows SEC(".maps");
 
+/*
+ * Each CPU's totals of every slot, one CPU after the other. Not a per-CPU map: looking it up is no call, and one answer to
+ * "which CPU" is good for the cache as well.
+ */
 struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1);
+	__uint(map_flags, BPF_F_MMAPABLE);
 	__type(key, __u32);
 	__type(value, struct bt_slave_totals);
 } bt_totals SEC(".maps");
+
+const volatile __u32 bt_slots = 1; /* of a CPU */
 
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
@@ -128,14 +135,17 @@ static __always_inline int bt_slot(struct bt_bond *bond, __u32 slave_ifindex)
 }
 
 /* Totals of a slave on this CPU, or NULL when there is no slot for it, which is counted. */
-static __always_inline struct bt_slave_totals *bt_slave(struct bt_bond *bond, __u32 slave_ifindex, __u32 *slot_out)
+static __always_inline struct bt_slave_totals *bt_slave(struct bt_bond *bond, __u32 slave_ifindex, __u32 cpu,
+							 __u32 *slot_out)
 {
 	int slot = bt_slot(bond, slave_ifindex);
 	struct bt_stats *stats;
 
 	if (slot >= 0) {
+		__u32 index = cpu * bt_slots + slot;
+
 		*slot_out = slot;
-		return bpf_map_lookup_elem(&bt_totals, slot_out);
+		return bpf_map_lookup_elem(&bt_totals, &index);
 	}
 	stats = bt_stats();
 	if (stats)
@@ -185,14 +195,12 @@ static __always_inline __u32 bt_cache_place(const struct bt_flow_key *key)
 }
 
 /* This CPU's cache, or NULL when it must not be used now. To be given back. */
-static __always_inline struct bt_cache *bt_take_cache(void)
+static __always_inline struct bt_cache *bt_take_cache(__u32 cpu)
 {
-	__u32 cpu;
 	struct bt_cache *cache;
 
 	if (!bt_caching)
 		return NULL;
-	cpu = bpf_get_smp_processor_id();
 	cache = bpf_map_lookup_elem(&bt_caches, &cpu);
 	if (!cache || cache->busy)
 		return NULL;
@@ -263,9 +271,9 @@ static __always_inline __u16 bt_account(struct bt_bond *bond, __u32 slave_ifinde
 	struct bt_cache *cache;
 	struct bt_count count;
 	__u64 added_packets, added_bytes;
-	__u32 slot;
+	__u32 slot, cpu = bpf_get_smp_processor_id();
 
-	totals = bt_slave(bond, slave_ifindex, &slot);
+	totals = bt_slave(bond, slave_ifindex, cpu, &slot);
 	if (!totals)
 		return 0;
 
@@ -289,7 +297,7 @@ static __always_inline __u16 bt_account(struct bt_bond *bond, __u32 slave_ifinde
 			totals->tx_unparsed++;
 	}
 
-	cache = bt_take_cache();
+	cache = bt_take_cache(cpu);
 	if (cache) {
 		cached = &cache->flows[bt_cache_place(&key) & (BT_CACHE_FLOWS - 1)];
 		if (cached->version && bt_same_key(&cached->key, &key)) {

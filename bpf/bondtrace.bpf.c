@@ -21,6 +21,19 @@ static __always_inline long bt_read(const struct bt_packet *packet, __s32 offset
 	return bpf_probe_read_kernel(to, size, packet->frame + offset);
 }
 
+static __always_inline long bt_read_headers(const struct bt_packet *packet, struct bt_headers *headers)
+{
+	/*
+	 * Whole, even when the frame ends before: linear data is followed by at least a struct skb_shared_info, so the
+	 * read is safe, and a constant size is cheaper than a computed one. The parsers check against linear.
+	 */
+	if (packet->linear < ETH_HLEN) {
+		__builtin_memset(headers, 0, sizeof(*headers));
+		return -1;
+	}
+	return bt_read(packet, -(__s32)sizeof(headers->align), headers, sizeof(*headers));
+}
+
 /* tls_is_skb_tx_device_offloaded(): the socket's packets go to the device that encrypts them, whatever the hash. */
 static __always_inline int bt_is_offloaded(const struct sk_buff *skb)
 {
@@ -202,7 +215,7 @@ static __always_inline void bt_rx_consumed(void)
 	}
 	traced = bt_find_bond(slow->bond);
 	if (traced) {
-		totals = bt_slave(traced, slow->slave_ifindex, &slot);
+		totals = bt_slave(traced, slow->slave_ifindex, bpf_get_smp_processor_id(), &slot);
 		if (totals)
 			bt_add(&totals->rx_control, slow->len, 0, 0);
 	}
@@ -281,7 +294,7 @@ static __always_inline void bt_control(struct slave *slave, __u32 bytes)
 	traced = bt_find_bond(id);
 	if (!traced)
 		return;
-	totals = bt_slave(traced, BPF_CORE_READ(dev, ifindex), &slot);
+	totals = bt_slave(traced, BPF_CORE_READ(dev, ifindex), bpf_get_smp_processor_id(), &slot);
 	if (totals)
 		bt_add(&totals->tx_control, bytes, 0, 0);
 }

@@ -22,6 +22,7 @@
 
 /* A frame as the attach point presents it. */
 struct bt_packet {
+	void *skb;
 	const void *frame; /* the Ethernet header, or the program's context, as bt_read() wants it */
 	__u32 linear;      /* bytes that bt_read() can give */
 	__u32 len;         /* of the whole frame, without FCS and accelerated tag */
@@ -66,19 +67,11 @@ struct bt_headers {
 	};
 } __attribute__((aligned(8)));
 
-/* The first bytes of the frame into their places; 0, or a negative error. */
-static __always_inline long bt_read_headers(const struct bt_packet *packet, struct bt_headers *headers)
-{
-	/*
-	 * Whole, even when the frame ends before: linear data is followed by at least a struct skb_shared_info, so the
-	 * read is safe, and a constant size is cheaper than a computed one. The parsers check against linear.
-	 */
-	if (packet->linear < ETH_HLEN) {
-		__builtin_memset(headers, 0, sizeof(*headers));
-		return -1;
-	}
-	return bt_read(packet, -(__s32)sizeof(headers->align), headers, sizeof(*headers));
-}
+/*
+ * The first bytes of the frame into their places, as many as there are but at least an Ethernet header; 0, or a negative error.
+ * Also from whoever includes this: it is what costs most, and every kind of program has a cheapest way of its own.
+ */
+static __always_inline long bt_read_headers(const struct bt_packet *packet, struct bt_headers *headers);
 
 /* What parsing found besides the key. */
 struct bt_layout {

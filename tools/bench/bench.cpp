@@ -125,11 +125,12 @@ void run(const std::string& object_file, const std::string& program_name, std::u
     constexpr std::uint32_t bond_places = 16;
     if (!count) throw Fail{"cannot open count.bpf.o"};
     count->rodata->bt_bond_places = bond_places;
+    count->rodata->bt_slots = BT_MAX_SLAVES;
+    const auto cpus = static_cast<std::uint32_t>(libbpf_num_possible_cpus());
     if (bpf_map__set_max_entries(count->maps.bt_bonds, bond_places) != 0 ||
         bpf_map__set_max_entries(count->maps.bt_flows, max_flows) != 0 ||
-        bpf_map__set_max_entries(count->maps.bt_totals, BT_MAX_SLAVES) != 0 ||
-        bpf_map__set_max_entries(count->maps.bt_caches,
-                                 static_cast<std::uint32_t>(libbpf_num_possible_cpus())) != 0 ||
+        bpf_map__set_max_entries(count->maps.bt_totals, cpus * BT_MAX_SLAVES) != 0 ||
+        bpf_map__set_max_entries(count->maps.bt_caches, cpus) != 0 ||
         bench_count_bpf__load(count.get()) != 0)
         throw Fail{"cannot load count.bpf.o (root? BPF allowed here?)"};
     bt_bond bond{};
@@ -168,14 +169,14 @@ void run(const std::string& object_file, const std::string& program_name, std::u
     }
 
     // A benchmark of something that does not do its work is none: everything run must have been counted.
-    std::vector<bt_slave_totals> totals(static_cast<std::size_t>(libbpf_num_possible_cpus()));
-    const std::uint32_t zero = 0;
     std::uint64_t packets = 0, untracked = 0;
-    if (bpf_map_lookup_elem(bpf_map__fd(count->maps.bt_totals), &zero, totals.data()) != 0)
-        throw Fail{"cannot read bt_totals"};
-    for (const bt_slave_totals& cpu : totals) {
-        packets += cpu.tx.packets;
-        untracked += cpu.tx_untracked.packets;
+    for (std::uint32_t cpu = 0; cpu < cpus; ++cpu) {
+        const std::uint32_t index = cpu * BT_MAX_SLAVES;
+        bt_slave_totals totals{};
+        if (bpf_map_lookup_elem(bpf_map__fd(count->maps.bt_totals), &index, &totals) != 0)
+            throw Fail{"cannot read bt_totals"};
+        packets += totals.tx.packets;
+        untracked += totals.tx_untracked.packets;
     }
     const std::uint64_t expected = std::uint64_t{repeat} * (rounds + 1) * 12;
     if (packets != expected || untracked != 0)

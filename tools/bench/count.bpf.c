@@ -16,6 +16,32 @@ static __always_inline long bt_read(const struct bt_packet *packet, __s32 offset
 	return bpf_probe_read_kernel(to, size, packet->frame + offset);
 }
 
+static __always_inline long bt_read_headers(const struct bt_packet *packet, struct bt_headers *headers)
+{
+	struct __sk_buff *skb = packet->skb;
+	void *data = (void *)(long)skb->data, *end = (void *)(long)skb->data_end;
+	__u64 *to = (__u64 *)headers->l3;
+	__u16 *macs = (__u16 *)headers->dst;
+
+	if (data + ETH_HLEN + 32 > end)
+		return -1;
+	for (int i = 0; i < 7; i++)
+		macs[i] = ((__u16 *)data)[i];
+	for (int i = 0; i < 4; i++)
+		to[i] = ((__u64 *)(data + ETH_HLEN))[i];
+	if (headers->ethertype == __builtin_bswap16(ETH_P_IP))
+		return 0;
+	if (data + ETH_HLEN + 48 > end)
+		return -1;
+	for (int i = 4; i < 6; i++)
+		to[i] = ((__u64 *)(data + ETH_HLEN))[i];
+	if (data + ETH_HLEN + 56 > end)
+		return 0;
+	for (int i = 6; i < 7; i++)
+		to[i] = ((__u64 *)(data + ETH_HLEN))[i];
+	return 0;
+}
+
 static __always_inline void bt_note_origin(const struct bt_origin *origin, struct bt_flow_value *value)
 {
 }
@@ -30,6 +56,7 @@ int count(struct __sk_buff *skb)
 	traced = bt_find_bond(id);
 	if (!traced)
 		return 0;
+	packet.skb = skb;
 	packet.frame = (const void *)(long)skb->data;
 	packet.linear = skb->data_end - skb->data;
 	packet.len = skb->len;
