@@ -111,6 +111,17 @@ BT_STATIC_ASSERT(sizeof(struct bt_cached_flow) == 96, "cached flow layout");
 
 #define BT_CACHE_FLOWS 256
 
+/* Place of a key in a cache: a multiplicative hash, of whose product the upper bits are the best ones. */
+static inline __u32 bt_cache_place(const struct bt_flow_key *key)
+{
+	__u64 words[sizeof(*key) / 8], mix;
+
+	__builtin_memcpy(words, key, sizeof(words));
+	mix = words[0] + (words[1] ^ words[3]) + (words[2] << 1) + (words[4] ^ words[5] << 32);
+
+	return (__u32)(mix * 0x9e3779b97f4a7c15ULL >> 56); /* BT_CACHE_FLOWS is 256 */
+}
+
 struct bt_cache {
 	struct bt_cached_flow flows[BT_CACHE_FLOWS];
 	__u32 busy; /* a program of this CPU is at it: one that interrupts it keeps away */

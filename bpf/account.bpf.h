@@ -185,15 +185,6 @@ static __always_inline int bt_same_key(const struct bt_flow_key *a, const struct
 	return x[4] == y[4] && x[2] == y[2] && x[0] == y[0] && x[5] == y[5] && x[3] == y[3] && x[1] == y[1];
 }
 
-/* Place of a key in a cache: a multiplicative hash, of whose product the upper bits are the best ones. */
-static __always_inline __u32 bt_cache_place(const struct bt_flow_key *key)
-{
-	const __u64 *x = (const __u64 *)key;
-	__u64 mix = x[0] + (x[1] ^ x[3]) + (x[2] << 1) + (x[4] ^ x[5] << 32);
-
-	return (mix * 0x9e3779b97f4a7c15ULL) >> 56; /* BT_CACHE_FLOWS is 256 */
-}
-
 /* This CPU's cache, or NULL when it must not be used now. To be given back. */
 static __always_inline struct bt_cache *bt_take_cache(__u32 cpu)
 {
@@ -223,7 +214,7 @@ static __always_inline void bt_exchange(struct bt_cached_flow *cached, const str
 		cached->credit--;
 		return;
 	}
-	/* The reader must not take half of one for the other. An atomic operation with a result orders what is around it. */
+	/* Odd from here to the end: the reader, in user space, must not take half of one for the other. */
 	__sync_fetch_and_add(&cached->version, 1);
 	if (cached->count.packets) {
 		struct bt_flow_value *flow = bpf_map_lookup_elem(&bt_flows, &cached->key);
