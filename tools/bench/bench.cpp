@@ -130,8 +130,7 @@ void run(const std::string& object_file, const std::string& program_name, std::u
     if (bpf_map__set_max_entries(count->maps.bt_bonds, bond_places) != 0 ||
         bpf_map__set_max_entries(count->maps.bt_flows, max_flows) != 0 ||
         bpf_map__set_max_entries(count->maps.bt_totals, cpus * BT_MAX_SLAVES) != 0 ||
-        bpf_map__set_max_entries(count->maps.bt_caches, cpus) != 0 ||
-        bench_count_bpf__load(count.get()) != 0)
+        bpf_map__set_max_entries(count->maps.bt_caches, cpus) != 0 || bench_count_bpf__load(count.get()) != 0)
         throw Fail{"cannot load count.bpf.o (root? BPF allowed here?)"};
     bt_bond bond{};
     bond.device = {1, 1};

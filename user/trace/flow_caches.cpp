@@ -8,7 +8,8 @@
 namespace bondtrace {
 namespace {
 
-// A program is interrupted while it exchanges a flow only where it is emulated; it is waited for, but not for ever.
+// A program is interrupted while it exchanges a flow only where it is emulated; it is waited for, but not for
+// ever.
 constexpr int most_looks = 1000;
 // Flows that leave their caches while those that left before are read again.
 constexpr int most_rounds = 8;
@@ -25,14 +26,15 @@ std::uint32_t load_version(const bt_cached_flow& flow) {
     return std::atomic_ref(const_cast<std::uint32_t&>(flow.version)).load(std::memory_order_acquire);
 }
 
-// Where the flows of a table stand that have the same key as one of some others: those few are looked for by their
-// places in a cache.
+// Where the flows of a table stand that have the same key as one of some others: those few are looked for by
+// their places in a cache.
 class Positions {
   public:
     Positions(const FlowTable& table, const std::vector<bt_flow_key>& keys) : by_place_(BT_CACHE_FLOWS) {
         for (const bt_flow_key& key : keys) {
             auto& entries = by_place_[bt_cache_place(&key)];
-            if (std::none_of(entries.begin(), entries.end(), [&](const Entry& entry) { return same(entry.key, key); }))
+            if (std::none_of(entries.begin(), entries.end(),
+                             [&](const Entry& entry) { return same(entry.key, key); }))
                 entries.push_back({key, none});
         }
         for (std::size_t i = 0; i < table.size(); ++i)
@@ -43,7 +45,8 @@ class Positions {
 
     std::size_t& operator[](const bt_flow_key& key) {
         auto& entries = by_place_[bt_cache_place(&key)];
-        return std::find_if(entries.begin(), entries.end(), [&](const Entry& entry) { return same(entry.key, key); })
+        return std::find_if(entries.begin(), entries.end(),
+                            [&](const Entry& entry) { return same(entry.key, key); })
             ->position;
     }
 
@@ -86,7 +89,8 @@ FlowCaches::Seen FlowCaches::see(const bt_cached_flow& flow) {
     return {}; // its entry in the table has all but the last packets
 }
 
-// Sees all again, and returns the flows that have left their places since: what they had is in the table by now.
+// Sees all again, and returns the flows that have left their places since: what they had is in the table by
+// now.
 std::vector<bt_flow_key> FlowCaches::look_again() {
     std::vector<bt_flow_key> left;
     for (std::size_t i = 0; i < seen_.size(); ++i) {
@@ -99,7 +103,7 @@ std::vector<bt_flow_key> FlowCaches::look_again() {
 
 void FlowCaches::add_to(FlowTable& table, const FlowLookup& look_up) {
     std::vector<bt_flow_key> left = look_again();
-    for (int round = 0; !left.empty(); ++round) {
+    for (int round = 0; !left.empty() && round < most_rounds; ++round) {
         Positions positions(table, left);
         for (const bt_flow_key& key : left) {
             const auto value = look_up(key);
@@ -112,7 +116,6 @@ void FlowCaches::add_to(FlowTable& table, const FlowLookup& look_up) {
                 table[position].second = *value;
             }
         }
-        if (round == most_rounds) break;
         left = look_again();
     }
 
@@ -121,7 +124,9 @@ void FlowCaches::add_to(FlowTable& table, const FlowLookup& look_up) {
     for (const Seen& seen : seen_)
         if (seen.version != 0 && seen.count.packets != 0) waiting.push_back(seen.key);
     Positions positions(table, waiting);
-    const std::size_t read_before = table.size();
+    // What of the table was read before the caches were seen last; of flows that never settle nothing is
+    // sure.
+    const std::size_t read_before = left.empty() ? table.size() : 0;
     for (const bt_flow_key& key : waiting) { // those newer than the reading of the table
         std::size_t& position = positions[key];
         if (position != Positions::none) continue;
@@ -142,7 +147,7 @@ void FlowCaches::add_to(FlowTable& table, const FlowLookup& look_up) {
         value.count.bytes += seen.count.bytes;
         value.count.added_packets += seen.count.added_packets;
         value.count.added_bytes += seen.count.added_bytes;
-        value.last_ns = std::max(value.last_ns, seen.last_ns);
+        value.last_ns = std::max<std::uint64_t>(value.last_ns, seen.last_ns);
     }
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// What the CPUs have counted of flows and not yet added to the flow table (struct bt_cache). Pure: the memory is given.
+// What the CPUs have counted of flows and not yet added to the flow table (struct bt_cache). Pure: the memory
+// is given.
 #pragma once
 
 #include "bpf/abi.h"
@@ -17,9 +18,9 @@ using FlowTable = std::vector<std::pair<bt_flow_key, bt_flow_value>>;
 // Reads one entry of the table anew; nullopt: there is none.
 using FlowLookup = std::function<std::optional<bt_flow_value>(const bt_flow_key&)>;
 
-// Joins the caches and a reading of the table that is made while programs count on. A flow's sum is never less than
-// what was counted when the reading began, and never more than when it ended: a flow that leaves its cache in
-// between is neither counted twice nor forgotten.
+// Joins the caches and a reading of the table that is made while programs count on. A flow's sum is never
+// less than what was counted when the reading began, and never more than when it ended: a flow that leaves
+// its cache in between is neither counted twice nor forgotten.
 class FlowCaches {
   public:
     // Takes a first look: before the table is read.

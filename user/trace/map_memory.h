@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// A BPF array map (BPF_F_MMAPABLE) in this process's memory: read without system calls, and written by single members.
+// A BPF array map (BPF_F_MMAPABLE) in this process's memory: read without system calls, and written by single
+// members.
 #pragma once
 
 #include "user/base/result.h"
@@ -23,7 +24,8 @@ template<typename T> class MapMemory {
         static_assert(sizeof(T) % 8 == 0);
         MapMemory memory;
         memory.count_ = bpf_map__max_entries(map);
-        void* const start = mmap(nullptr, memory.size(), PROT_READ | PROT_WRITE, MAP_SHARED, bpf_map__fd(map), 0);
+        void* const start =
+            mmap(nullptr, memory.size(), PROT_READ | PROT_WRITE, MAP_SHARED, bpf_map__fd(map), 0);
         if (start == MAP_FAILED)
             return fail_errno(errno, std::string("mapping ") + bpf_map__name(map) + " into memory");
         memory.start_ = static_cast<T*>(start);

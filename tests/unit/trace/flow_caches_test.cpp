@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// Caches and table read together while "CPUs" count: no flow's sum is ever less than what had been counted when the
-// reading began, nor more than when it ended.
+// Caches and table read together while "CPUs" count: no flow's sum is ever less than what had been counted
+// when the reading began, nor more than when it ended.
 #include "user/trace/flow_caches.h"
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <map>
@@ -30,7 +31,7 @@ class Table {
         bt_flow_value& value = values_[number];
         value.count.packets += count.packets;
         value.count.bytes += count.bytes;
-        value.last_ns = std::max(value.last_ns, last_ns);
+        value.last_ns = std::max<std::uint64_t>(value.last_ns, last_ns);
     }
     std::optional<bt_flow_value> find(const bt_flow_key& key) {
         const std::scoped_lock lock(mutex_);
@@ -113,7 +114,9 @@ TEST(FlowCaches, AFlowThatLeftBetweenTheReadingsIsCountedOnce) {
     // Two flows of one place.
     std::uint16_t other = 1;
     const bt_flow_key first = key_of(0);
-    for (bt_flow_key key = key_of(other); bt_cache_place(&key) != bt_cache_place(&first); key = key_of(++other)) {}
+    for (bt_flow_key key = key_of(other); bt_cache_place(&key) != bt_cache_place(&first);
+         key = key_of(++other)) {
+    }
     for (int i = 0; i < 10; ++i)
         cpu.count(0, 100);
     for (const bool before : {true, false}) {
@@ -145,7 +148,8 @@ TEST(FlowCaches, SumsAreRightWhileCpusCount) {
             while (!stop) {
                 random = random * 1664525 + 1013904223;
                 // Runs of packets, some flows far more often than others.
-                const auto flow = static_cast<std::uint16_t>((random >> 16U) % ((random & 1U) != 0 ? 20 : flows));
+                const auto flow =
+                    static_cast<std::uint16_t>((random >> 16U) % ((random & 1U) != 0 ? 20 : flows));
                 for (int i = 0; i < 3; ++i) {
                     ++begun[flow];
                     writer.count(flow, 10);
