@@ -4,15 +4,15 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <thread>
 
 namespace bondtrace {
 namespace {
 
-// A program is interrupted while it exchanges a flow only where it is emulated; it is waited for, but not for
-// ever.
-constexpr int most_looks = 1000;
-// Flows that leave their caches while those that left before are read again.
-constexpr int most_rounds = 8;
+// A program is done with an exchange within a microsecond, unless its CPU is a virtual one that does not run.
+constexpr int most_looks = 10'000;
+// A flow that is exchanged again and again while its sum is being made.
+constexpr int most_attempts = 100;
 
 bool same(const bt_flow_key& a, const bt_flow_key& b) {
     return std::memcmp(&a, &b, sizeof(a)) == 0;
@@ -26,48 +26,21 @@ std::uint32_t load_version(const bt_cached_flow& flow) {
     return std::atomic_ref(const_cast<std::uint32_t&>(flow.version)).load(std::memory_order_acquire);
 }
 
-// Where the flows of a table stand that have the same key as one of some others: those few are looked for by
-// their places in a cache.
-class Positions {
-  public:
-    Positions(const FlowTable& table, const std::vector<bt_flow_key>& keys) : by_place_(BT_CACHE_FLOWS) {
-        for (const bt_flow_key& key : keys) {
-            auto& entries = by_place_[bt_cache_place(&key)];
-            if (std::none_of(entries.begin(), entries.end(),
-                             [&](const Entry& entry) { return same(entry.key, key); }))
-                entries.push_back({key, none});
-        }
-        for (std::size_t i = 0; i < table.size(); ++i)
-            for (Entry& entry : by_place_[bt_cache_place(&table[i].first)])
-                if (same(entry.key, table[i].first)) entry.position = i;
-    }
-    static constexpr std::size_t none = static_cast<std::size_t>(-1);
-
-    std::size_t& operator[](const bt_flow_key& key) {
-        auto& entries = by_place_[bt_cache_place(&key)];
-        return std::find_if(entries.begin(), entries.end(),
-                            [&](const Entry& entry) { return same(entry.key, key); })
-            ->position;
-    }
-
-  private:
-    struct Entry {
-        bt_flow_key key;
-        std::size_t position;
-    };
-    std::vector<std::vector<Entry>> by_place_;
-};
+void add(bt_flow_value& value, const bt_count& count, std::uint64_t last_ns) {
+    value.count.packets += count.packets;
+    value.count.bytes += count.bytes;
+    value.count.added_packets += count.added_packets;
+    value.count.added_bytes += count.added_bytes;
+    value.last_ns = std::max<std::uint64_t>(value.last_ns, last_ns);
+}
 
 } // namespace
 
-FlowCaches::FlowCaches(std::span<const bt_cache> caches)
-    : caches_(caches), seen_(caches.size() * BT_CACHE_FLOWS) {
-    for (std::size_t i = 0; i < seen_.size(); ++i)
-        seen_[i] = see(place(i));
-}
-
-const bt_cached_flow& FlowCaches::place(std::size_t i) const {
-    return caches_[i / BT_CACHE_FLOWS].flows[i % BT_CACHE_FLOWS];
+FlowCaches::FlowCaches(std::span<const bt_cache> caches) : caches_(caches) {
+    seen_.reserve(caches.size() * BT_CACHE_FLOWS);
+    for (const bt_cache& cache : caches)
+        for (const bt_cached_flow& flow : cache.flows)
+            seen_.push_back(see(flow));
 }
 
 // The flow at a place as it is between two exchanges.
@@ -76,7 +49,10 @@ FlowCaches::Seen FlowCaches::see(const bt_cached_flow& flow) {
     for (int look = 0; look < most_looks; ++look) {
         seen.version = load_version(flow);
         if (seen.version == 0) return {};
-        if (seen.version % 2 != 0) continue;
+        if (seen.version % 2 != 0) {
+            std::this_thread::yield();
+            continue;
+        }
         seen.key = flow.key;
         seen.count.packets = load(flow.count.packets);
         seen.count.bytes = load(flow.count.bytes);
@@ -86,69 +62,73 @@ FlowCaches::Seen FlowCaches::see(const bt_cached_flow& flow) {
         std::atomic_thread_fence(std::memory_order_acquire);
         if (load_version(flow) == seen.version) return seen;
     }
-    return {}; // its entry in the table has all but the last packets
+    return {};
 }
 
-// Sees all again, and returns the flows that have left their places since: what they had is in the table by
-// now.
-std::vector<bt_flow_key> FlowCaches::look_again() {
-    std::vector<bt_flow_key> left;
-    for (std::size_t i = 0; i < seen_.size(); ++i) {
-        const Seen now = see(place(i));
-        if (now.version != seen_[i].version && seen_[i].version != 0) left.push_back(seen_[i].key);
-        seen_[i] = now;
+// The flow's sum at one moment: what its entry and all its places hold, none of which was exchanged
+// meanwhile.
+std::optional<bt_flow_value> FlowCaches::sum_of(const bt_flow_key& key, const FlowLookup& look_up) const {
+    const std::uint32_t place = bt_cache_place(&key);
+    std::vector<std::uint32_t> versions(caches_.size());
+    std::optional<bt_flow_value> entry;
+    for (int attempt = 0; attempt < most_attempts; ++attempt) {
+        bt_flow_value waiting{};
+        for (std::size_t cpu = 0; cpu < caches_.size(); ++cpu) {
+            const Seen seen = see(caches_[cpu].flows[place]);
+            versions[cpu] = seen.version;
+            if (seen.version != 0 && same(seen.key, key)) add(waiting, seen.count, seen.last_ns);
+        }
+        entry = look_up(key);
+        if (!entry) return std::nullopt;
+        bool still = true;
+        for (std::size_t cpu = 0; cpu < caches_.size(); ++cpu)
+            still = still && load_version(caches_[cpu].flows[place]) == versions[cpu];
+        if (!still) continue;
+        add(*entry, waiting.count, waiting.last_ns);
+        return entry;
     }
-    return left;
+    return entry; // without what waits, which is little: it has just been exchanged
 }
 
 void FlowCaches::add_to(FlowTable& table, const FlowLookup& look_up) {
-    std::vector<bt_flow_key> left = look_again();
-    for (int round = 0; !left.empty() && round < most_rounds; ++round) {
-        Positions positions(table, left);
-        for (const bt_flow_key& key : left) {
-            const auto value = look_up(key);
-            if (!value) continue;
-            std::size_t& position = positions[key];
-            if (position == Positions::none) {
-                position = table.size();
-                table.emplace_back(key, *value);
-            } else {
-                table[position].second = *value;
-            }
-        }
-        left = look_again();
+    // Flows at places that have not been exchanged since the first look: what waits there is in no entry that
+    // was read. The others have moved between cache and table while that was read, and are asked for one by
+    // one.
+    struct Waiting {
+        bt_flow_key key;
+        bt_flow_value sum{}; // of its counts; nothing else
+        bool moved = false, found = false;
+    };
+    std::vector<std::vector<Waiting>> waiting(BT_CACHE_FLOWS);
+    const auto note = [&](const Seen& seen, bool moved) {
+        if (seen.version == 0) return;
+        auto& flows = waiting[bt_cache_place(&seen.key)];
+        auto at = std::find_if(flows.begin(), flows.end(),
+                               [&](const Waiting& flow) { return same(flow.key, seen.key); });
+        if (at == flows.end()) at = flows.insert(at, {.key = seen.key});
+        add(at->sum, seen.count, seen.last_ns);
+        at->moved = at->moved || moved;
+    };
+    for (std::size_t i = 0; i < seen_.size(); ++i) {
+        const Seen now = see(caches_[i / BT_CACHE_FLOWS].flows[i % BT_CACHE_FLOWS]);
+        const bool moved = now.version != seen_[i].version;
+        if (moved) note(seen_[i], true);
+        note(now, moved);
     }
 
-    // From here on only what was seen last counts; the table was read before, entry by entry.
-    std::vector<bt_flow_key> waiting;
-    for (const Seen& seen : seen_)
-        if (seen.version != 0 && seen.count.packets != 0) waiting.push_back(seen.key);
-    Positions positions(table, waiting);
-    // What of the table was read before the caches were seen last; of flows that never settle nothing is
-    // sure.
-    const std::size_t read_before = left.empty() ? table.size() : 0;
-    for (const bt_flow_key& key : waiting) { // those newer than the reading of the table
-        std::size_t& position = positions[key];
-        if (position != Positions::none) continue;
-        const auto value = look_up(key);
-        if (!value) continue;
-        position = table.size();
-        table.emplace_back(key, *value);
-    }
-    for (std::size_t i = 0; i < seen_.size(); ++i) {
-        const Seen& seen = seen_[i];
-        if (seen.version == 0 || seen.count.packets == 0) continue;
-        const std::size_t position = positions[seen.key];
-        if (position == Positions::none) continue;
-        // Of an entry that was read after its cache, only what has not been added to it in between.
-        if (position >= read_before && load_version(place(i)) != seen.version) continue;
-        bt_flow_value& value = table[position].second;
-        value.count.packets += seen.count.packets;
-        value.count.bytes += seen.count.bytes;
-        value.count.added_packets += seen.count.added_packets;
-        value.count.added_bytes += seen.count.added_bytes;
-        value.last_ns = std::max<std::uint64_t>(value.last_ns, seen.last_ns);
-    }
+    for (auto& [key, value] : table)
+        for (Waiting& flow : waiting[bt_cache_place(&key)]) {
+            if (!same(flow.key, key)) continue;
+            flow.found = true;
+            if (!flow.moved)
+                add(value, flow.sum.count, flow.sum.last_ns);
+            else if (const auto sum = sum_of(key, look_up))
+                value = *sum;
+        }
+    for (const auto& flows : waiting)
+        for (const Waiting& flow : flows)
+            if (!flow.found) // newer than the reading of the table
+                if (const auto sum = sum_of(flow.key, look_up)) table.emplace_back(flow.key, *sum);
 }
 
 } // namespace bondtrace

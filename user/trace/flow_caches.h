@@ -36,9 +36,9 @@ class FlowCaches {
         bt_count count{};
         std::uint64_t last_ns = 0;
     };
-    [[nodiscard]] const bt_cached_flow& place(std::size_t i) const;
     static Seen see(const bt_cached_flow& flow);
-    std::vector<bt_flow_key> look_again();
+    [[nodiscard]] std::optional<bt_flow_value> sum_of(const bt_flow_key& key,
+                                                      const FlowLookup& look_up) const;
 
     std::span<const bt_cache> caches_;
     std::vector<Seen> seen_; // of each CPU one after the other
