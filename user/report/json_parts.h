@@ -34,8 +34,8 @@ Json coverage_json(const SlaveReport& slave);
 // The member "losses" of a document.
 Json losses_json(const Losses& losses);
 
-// A bond's members but for its lists and the agreement, a slave, a conversation: as docs/schema/flows.schema.json
-// has them.
+// A bond's members but for its lists and the agreement, a slave, a conversation: as
+// docs/schema/flows.schema.json has them.
 Json bond_json(const BondReport& bond);
 Json slave_json(const BondReport& bond, const SlaveReport& slave);
 Json flow_json(const BondReport& bond, const Conversation& flow);
