@@ -83,14 +83,11 @@ static __always_inline __u64 bt_set_clock(void)
 	return now;
 }
 
-/* What a new entry of a sent flow notes besides the packet; for an attach point that knows nothing more, empty. */
-struct bt_origin {
-	struct bonding *bond;
-	struct sk_buff *skb;
-	struct net_device *slave;
-};
-
-/* Supplied by the attach point: fills the hash inputs that are not in the frame. */
+/*
+ * Supplied by the attach point: where the hash inputs of a sent packet that are not in the frame come from, and what fills
+ * them in for a new entry. ORIGIN is NULL for what was received.
+ */
+struct bt_origin;
 static __always_inline void bt_note_origin(const struct bt_origin *origin, struct bt_flow_value *value);
 
 static __always_inline struct bt_stats *bt_stats(void)

@@ -16,6 +16,12 @@
 
 char LICENSE[] SEC("license") = "GPL";
 
+struct bt_origin {
+	struct bonding *bond;
+	struct sk_buff *skb;
+	struct net_device *slave;
+};
+
 static __always_inline long bt_read(const struct bt_packet *packet, __s32 offset, void *to, __u32 size)
 {
 	return bpf_probe_read_kernel(to, size, packet->frame + offset);

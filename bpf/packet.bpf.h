@@ -22,8 +22,8 @@
 
 /* A frame as the attach point presents it. */
 struct bt_packet {
-	void *skb;
 	const void *frame; /* the Ethernet header, or the program's context, as bt_read() wants it */
+	__u32 direct;      /* for bt_read(): which of two ways, where a program has both */
 	__u32 linear;      /* bytes that bt_read() can give */
 	__u32 len;         /* of the whole frame, without FCS and accelerated tag */
 	__u16 tci;         /* accelerated tag, when tagged */

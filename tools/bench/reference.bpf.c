@@ -25,7 +25,7 @@ struct value {
 
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 4 * 65536);
+	__uint(max_entries, 1); /* set by user space */
 	__type(key, struct key);
 	__type(value, struct value);
 } flows SEC(".maps");
