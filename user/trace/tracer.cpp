@@ -4,6 +4,8 @@
 #include "bondtrace.skel.h"
 #include "user/base/fd.h"
 #include "user/trace/batch.h"
+#include "user/trace/flow_caches.h"
+#include "user/trace/map_memory.h"
 #include "user/trace/support.h"
 
 #include <algorithm>
@@ -18,9 +20,9 @@
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <linux/membarrier.h>
-#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -95,38 +97,23 @@ template<typename T> Result<T> read_per_cpu(const bpf_map* map, std::uint32_t in
     return sum;
 }
 
-// Map bt_bonds in this process's memory: single members can be written while the programs add slaves beside
-// them.
-class BondsMemory {
-  public:
-    static Result<BondsMemory> map(int fd, std::size_t places) {
-        BondsMemory memory;
-        memory.size_ = places * sizeof(bt_bond);
-        void* const start = mmap(nullptr, memory.size_, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-        if (start == MAP_FAILED) return fail_errno(errno, "mapping bt_bonds into memory");
-        memory.start_ = start;
-        return memory;
-    }
-    BondsMemory() = default;
-    BondsMemory(BondsMemory&& other) noexcept
-        : start_(std::exchange(other.start_, nullptr)), size_(std::exchange(other.size_, 0)) {}
-    BondsMemory& operator=(BondsMemory&& other) noexcept {
-        std::swap(start_, other.start_);
-        std::swap(size_, other.size_);
-        return *this;
-    }
-    BondsMemory(const BondsMemory&) = delete;
-    BondsMemory& operator=(const BondsMemory&) = delete;
-    ~BondsMemory() {
-        if (start_) munmap(start_, size_);
-    }
+// One CPU's counters of a slot while that CPU counts: each is right by itself.
+bt_slave_totals load(const bt_slave_totals& totals) {
+    bt_slave_totals now;
+    auto* to = reinterpret_cast<std::uint64_t*>(&now);
+    const auto* from = reinterpret_cast<const std::uint64_t*>(&totals);
+    static_assert(sizeof(now) % sizeof(*to) == 0);
+    for (std::size_t i = 0; i < sizeof(now) / sizeof(*to); ++i)
+        to[i] = std::atomic_ref(const_cast<std::uint64_t&>(from[i])).load(std::memory_order_relaxed);
+    return now;
+}
 
-    [[nodiscard]] bt_bond* bonds() const { return static_cast<bt_bond*>(start_); }
-
-  private:
-    void* start_ = nullptr;
-    std::size_t size_ = 0;
-};
+// Whether a program can be interrupted by another one of its CPU at any time (CONFIG_PREEMPT_RT).
+bool is_realtime_kernel() {
+    const Fd file(open("/sys/kernel/realtime", O_RDONLY | O_CLOEXEC));
+    char answer = '0';
+    return file.valid() && ::read(file.get(), &answer, 1) == 1 && answer == '1';
+}
 
 } // namespace
 
@@ -134,7 +121,10 @@ struct Tracer::State {
     Skeleton skeleton;
     std::size_t possible_cpus = 0;
     std::uint32_t bond_places = 0;
-    BondsMemory memory;
+    MapMemory<bt_bond> bond_memory;
+    MapMemory<bt_slave_totals> totals; // of each CPU, one after the other
+    MapMemory<bt_cache> caches;        // one a CPU
+    std::uint32_t slots = 0;           // of a CPU
     struct Counted {
         std::uint32_t place = 0;                                  // in map bt_bonds
         std::array<std::uint32_t, BT_MAX_SLAVES> slave_ifindex{}; // as last read
@@ -156,7 +146,7 @@ struct Tracer::State {
                 counted.slave_ifindex[i] = std::atomic_ref(place(counted).slave_ifindex[i]).load();
     }
 
-    bt_bond& place(const Counted& counted) { return memory.bonds()[counted.place]; }
+    bt_bond& place(const Counted& counted) { return bond_memory[counted.place]; }
 
     Fd run_time_stats; // the kernel measures while it is open
 
@@ -205,19 +195,30 @@ Result<Tracer> Tracer::attach(const TraceConfig& config) {
         return fail_errno(errno, "asking for the clock's resolution");
     skeleton.rodata->bt_tick_ns =
         static_cast<std::uint64_t>(tick.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(tick.tv_nsec);
+    state->slots = config.max_bonds * BT_MAX_SLAVES;
+    skeleton.rodata->bt_slots = state->slots;
+    skeleton.rodata->bt_caching = is_realtime_kernel() ? 0 : 1;
+    const auto cpu_count = static_cast<std::uint32_t>(cpus);
     const std::array sizes{
         std::pair{skeleton.maps.bt_bonds, state->bond_places},
         std::pair{skeleton.maps.bt_flows, config.max_flows},
-        std::pair{skeleton.maps.bt_totals, config.max_bonds * BT_MAX_SLAVES},
+        std::pair{skeleton.maps.bt_totals, cpu_count * state->slots},
+        std::pair{skeleton.maps.bt_caches, cpu_count},
     };
     for (const auto& [map, size] : sizes)
         if (const int error = bpf_map__set_max_entries(map, size); error != 0)
             return bpf_failure(-error, fmt::format("sizing map {}", bpf_map__name(map)));
     if (const int error = bondtrace_bpf__load(&skeleton); error != 0)
         return bpf_failure(-error, "loading the BPF programs");
-    auto memory = BondsMemory::map(bpf_map__fd(skeleton.maps.bt_bonds), state->bond_places);
-    if (!memory) return tl::make_unexpected(memory.error());
-    state->memory = std::move(*memory);
+    auto bonds = MapMemory<bt_bond>::map(skeleton.maps.bt_bonds);
+    if (!bonds) return tl::make_unexpected(bonds.error());
+    auto totals = MapMemory<bt_slave_totals>::map(skeleton.maps.bt_totals);
+    if (!totals) return tl::make_unexpected(totals.error());
+    auto caches = MapMemory<bt_cache>::map(skeleton.maps.bt_caches);
+    if (!caches) return tl::make_unexpected(caches.error());
+    state->bond_memory = std::move(*bonds);
+    state->totals = std::move(*totals);
+    state->caches = std::move(*caches);
     if (const int error = bondtrace_bpf__attach(&skeleton); error != 0)
         return bpf_failure(-error, "attaching the BPF programs");
     return Tracer(std::move(state));
@@ -228,7 +229,7 @@ Result<void> Tracer::count_bond(bt_device device, std::span<const int> slave_ifi
     const std::uint32_t first = bt_bond_place(device, state.bond_places);
     for (std::uint32_t probe = 0; probe < BT_BOND_PROBES; ++probe) {
         const std::uint32_t place = (first + probe) & (state.bond_places - 1);
-        bt_bond& bond = state.memory.bonds()[place];
+        bt_bond& bond = state.bond_memory[place];
         if (bond.device.ifindex != 0) continue;
         bond = {};
         bond.first_slot = static_cast<std::uint32_t>(state.bonds.size()) * BT_MAX_SLAVES;
@@ -263,12 +264,9 @@ Result<void> Tracer::reset() {
     bt_flow_key key{};
     while (bpf_map_get_next_key(flows, nullptr, &key) == 0)
         if (bpf_map_delete_elem(flows, &key) != 0) return fail_errno(errno, "clearing map bt_flows");
-    const std::vector<bt_slave_totals> no_totals(state.possible_cpus);
-    const auto slots = static_cast<std::uint32_t>(state.bonds.size()) * BT_MAX_SLAVES;
-    for (std::uint32_t slot = 0; slot < slots; ++slot)
-        if (bpf_map_update_elem(bpf_map__fd(state.skeleton->maps.bt_totals), &slot, no_totals.data(),
-                                BPF_ANY) != 0)
-            return fail_errno(errno, "clearing map bt_totals");
+    // Nobody counts any more.
+    std::fill(state.totals.all().begin(), state.totals.all().end(), bt_slave_totals{});
+    std::fill(state.caches.all().begin(), state.caches.all().end(), bt_cache{});
     const std::vector<bt_stats> no_stats(state.possible_cpus);
     const std::uint32_t zero = 0;
     if (bpf_map_update_elem(bpf_map__fd(state.skeleton->maps.bt_counters), &zero, no_stats.data(), BPF_ANY) !=
@@ -301,9 +299,16 @@ Result<TraceReading> Tracer::read() const {
     TraceReading reading;
 
     // Flows first, slaves after: a slot that a flow names is then known.
-    auto raw = read_hash<bt_flow_key, bt_flow_value>(bpf_map__fd(state.skeleton->maps.bt_flows),
-                                                     bpf_map__max_entries(state.skeleton->maps.bt_flows));
+    const int flows = bpf_map__fd(state.skeleton->maps.bt_flows);
+    FlowCaches caches(state.caches.all());
+    auto raw =
+        read_hash<bt_flow_key, bt_flow_value>(flows, bpf_map__max_entries(state.skeleton->maps.bt_flows));
     if (!raw) return tl::make_unexpected(raw.error());
+    caches.add_to(*raw, [flows](const bt_flow_key& key) -> std::optional<bt_flow_value> {
+        bt_flow_value value{};
+        if (bpf_map_lookup_elem(flows, &key, &value) != 0) return std::nullopt;
+        return value;
+    });
     state.refresh();
 
     reading.flows.reserve(raw->size());
@@ -315,15 +320,15 @@ Result<TraceReading> Tracer::read() const {
         reading.flows.push_back({key, value, bond, static_cast<int>(ifindex)});
     }
 
-    std::vector<bt_slave_totals> totals(state.possible_cpus);
     for (std::size_t i = 0; i < state.bonds.size(); ++i) {
         for (std::uint32_t place = 0; place < BT_MAX_SLAVES; ++place) {
             const std::uint32_t ifindex = state.bonds[i].slave_ifindex[place];
             if (ifindex == 0) break;
             const auto slot = static_cast<std::uint32_t>(i) * BT_MAX_SLAVES + place;
-            const auto sum = read_per_cpu(state.skeleton->maps.bt_totals, slot, totals);
-            if (!sum) return tl::make_unexpected(sum.error());
-            reading.totals.push_back({i, static_cast<int>(ifindex), *sum});
+            bt_slave_totals sum{};
+            for (std::size_t cpu = 0; cpu < state.possible_cpus; ++cpu)
+                add(sum, load(state.totals[cpu * state.slots + slot]));
+            reading.totals.push_back({i, static_cast<int>(ifindex), sum});
         }
     }
 
