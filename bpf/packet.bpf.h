@@ -31,6 +31,7 @@ struct bt_packet {
 	__u16 gso_segs;
 	__u32 gso_type;
 	__u32 inner_l4; /* offset of the inner transport header of an encapsulated GSO packet, or 0 */
+	__u32 wire_len; /* the kernel's own estimate of what len is after segmentation, or 0 */
 };
 
 /* Copies SIZE bytes at OFFSET of the frame; 0, or a negative error. The caller has checked the range against linear. */
@@ -66,7 +67,13 @@ struct bt_headers {
 	};
 } __attribute__((aligned(8)));
 
-/* The first bytes of the frame into their places; 0, or a negative error. */
+/*
+ * The first bytes of the frame into their places; 0, or a negative error. An attach point that cannot read outside of the
+ * frame supplies its own.
+ */
+#ifdef BT_OWN_READ_HEADERS
+static __always_inline long bt_read_headers(const struct bt_packet *packet, struct bt_headers *headers);
+#else
 static __always_inline long bt_read_headers(const struct bt_packet *packet, struct bt_headers *headers)
 {
 	/*
@@ -79,6 +86,7 @@ static __always_inline long bt_read_headers(const struct bt_packet *packet, stru
 	}
 	return bt_read(packet, -(__s32)sizeof(headers->align), headers, sizeof(*headers));
 }
+#endif
 
 /* What parsing found besides the key. */
 struct bt_layout {
@@ -350,7 +358,8 @@ static __always_inline void bt_segments(const struct bt_packet *packet, const st
 		segments = (packet->len - header_bytes + packet->gso_size - 1) / packet->gso_size;
 	if (segments > 1) {
 		*added_packets = segments - 1;
-		*added_bytes = (__u64)(segments - 1) * header_bytes;
+		*added_bytes = packet->wire_len > packet->len ? packet->wire_len - packet->len :
+								(__u64)(segments - 1) * header_bytes;
 	}
 }
 

@@ -32,10 +32,12 @@ Json counters_json(const SlaveReport& slave);
 Json coverage_json(const SlaveReport& slave);
 
 // The member "losses" of a document.
+// In what an attachment falls short of fentry, or sees more; [] for fentry.
+Json limits_json(const std::string& attachment);
 Json losses_json(const Losses& losses);
 
-// A bond's members but for its lists and the agreement, a slave, a conversation: as docs/schema/flows.schema.json
-// has them.
+// A bond's members but for its lists and the agreement, a slave, a conversation: as
+// docs/schema/flows.schema.json has them.
 Json bond_json(const BondReport& bond);
 Json slave_json(const BondReport& bond, const SlaveReport& slave);
 Json flow_json(const BondReport& bond, const Conversation& flow);
