@@ -85,7 +85,7 @@ void advance(LiveReading& reading) {
 void take_in(benchmark::State& state) {
     LiveReading reading = make_reading(static_cast<std::size_t>(state.range(0)), state.range(1) != 0);
     LiveModel model;
-    for (auto _ : state) {
+    for ([[maybe_unused]] auto _ : state) {
         state.PauseTiming();
         advance(reading);
         LiveReading next = reading;
@@ -111,7 +111,7 @@ void read_map(benchmark::State& state) {
     for (const FlowEntry& entry : reading.entries)
         if (bpf_map_update_elem(map.get(), &entry.key, &entry.value, BPF_ANY) != 0)
             return state.SkipWithError("filling the map");
-    for (auto _ : state) {
+    for ([[maybe_unused]] auto _ : state) {
         const auto read = read_hash<bt_flow_key, bt_flow_value>(map.get(), entries * 2);
         if (!read || read->size() != entries) return state.SkipWithError("reading the map");
     }
@@ -127,7 +127,7 @@ void choose_and_order(benchmark::State& state) {
     ViewSettings settings;
     if (state.range(1) != 0) settings.filter = *parse_filter("net 10.78.0.0/28 or port 1024-30000");
     FlowView view;
-    for (auto _ : state)
+    for ([[maybe_unused]] auto _ : state)
         view.rebuild(model, settings);
 }
 BENCHMARK(choose_and_order)->Args({100000, 0})->Args({100000, 1})->Unit(benchmark::kMillisecond);
@@ -142,7 +142,7 @@ void draw(benchmark::State& state) {
     controller.refresh(model, 50);
     const Symbols symbols;
     Canvas canvas(200, 50);
-    for (auto _ : state)
+    for ([[maybe_unused]] auto _ : state)
         draw_screen(canvas, {.model = model,
                              .view = controller.view(),
                              .ui = controller.ui(),
@@ -158,7 +158,7 @@ void whole_reading(benchmark::State& state) {
     Controller controller({}, false);
     const Symbols symbols;
     Canvas canvas(200, 50);
-    for (auto _ : state) {
+    for ([[maybe_unused]] auto _ : state) {
         state.PauseTiming();
         advance(reading);
         LiveReading next = reading;

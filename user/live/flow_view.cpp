@@ -107,6 +107,7 @@ void rank_protocols(std::vector<Rank>& ranks, const std::vector<FlowRow>& rows) 
         if (const ConversationKey& key = rows[rank.row].flow.key; !names.contains(protocol_number(key)))
             names.emplace(protocol_number(key), protocol_name(key));
     std::vector<std::pair<std::string, std::uint64_t>> sorted;
+    sorted.reserve(names.size());
     for (const auto& [number, name] : names)
         sorted.emplace_back(name, number);
     std::sort(sorted.begin(), sorted.end());

@@ -88,7 +88,7 @@ std::uint32_t LiveFlows::row_of(const FlowEntry& entry) {
         FlowRow& row = rows_.emplace_back();
         row.id = next_id_++;
         row.flow.bond = conversation.bond;
-        row.flow.key = std::move(conversation.key);
+        row.flow.key = conversation.key;
         row.first_ns = entry.value.first_ns;
     }
     FlowRow& row = rows_[place->second];

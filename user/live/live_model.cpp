@@ -127,7 +127,7 @@ void LiveModel::update_slaves(const LiveReading& before) {
             const auto known =
                 std::find_if(bonds_[i].slaves.begin(), bonds_[i].slaves.end(),
                              [&](const LiveSlave& other) { return other.ifindex == is.ifindex; });
-            if (known != bonds_[i].slaves.end()) slave = std::move(*known);
+            if (known != bonds_[i].slaves.end()) slave = *known;
             slave.ifindex = is.ifindex;
             slave.usable = is.index.has_value();
             if (place < reading_.bonds[i].counters.size()) {
@@ -148,7 +148,7 @@ void LiveModel::update_slaves(const LiveReading& before) {
                 slave.tx_history.add(before.time_ns, reading_.time_ns, sent);
                 slave.rx_history.add(before.time_ns, reading_.time_ns, received);
             }
-            slaves.push_back(std::move(slave));
+            slaves.push_back(slave);
         }
         bonds_[i].slaves = std::move(slaves);
         bonds_[i].lacp = judge_lacp(reading_.bonds[i].state);

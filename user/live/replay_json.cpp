@@ -335,8 +335,9 @@ class LineParser {
         if (reader_.failed()) return;
         parse_prediction(flow, place, conversation);
         FrameOrigin origin;
-        // Not recorded: as if VLAN tags were the device's business, which they nearly always are.
         origin.outer_ethertype = conversation.key.ethertype;
+        if (const json* inputs = Reader::optional(flow, "hash_inputs"))
+            parse_hash_inputs(*inputs, place + ".hash_inputs", origin);
         if (Reader::optional(flow, "local_mac"))
             origin.local_mac = parse_mac_member(flow, place, "local_mac");
         if (Reader::optional(flow, "remote_mac"))
@@ -348,6 +349,17 @@ class LineParser {
                 parse_use(uses[i], fmt::format("{}.{}[{}]", place, name, i), report, conversation, received,
                           origin);
         }
+    }
+
+    // What the hash is made of beside the conversation's own members; only of what was sent.
+    void parse_hash_inputs(const json& inputs, const std::string& place, FrameOrigin& origin) {
+        origin.outer_ethertype = reader_.number<std::uint16_t>(inputs, place, "outer_ethertype");
+        origin.tci = reader_.number<std::uint16_t>(inputs, place, "tci");
+        origin.extension_headers = reader_.truth(inputs, place, "extension_headers");
+        if (reader_.failed()) return;
+        const auto hash = reader_.optional_number<std::uint32_t>(inputs, place, "skb_hash");
+        origin.l4_hash = hash.has_value();
+        origin.skb_hash = hash.value_or(0);
     }
 
     void parse_prediction(const json& flow, const std::string& place, const Conversation& conversation) {

@@ -4,6 +4,7 @@
 #include "user/live/terminal_guard.h"
 
 #include <array>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <string>
@@ -51,7 +52,7 @@ constexpr std::string_view mouse_off = "\x1b[?1006l\x1b[?1000l";
 // A capability's string without its padding, which a crash has no time for.
 std::string capability(const char* name) {
     const char* value = tigetstr(name);
-    if (!value || value == reinterpret_cast<const char*>(-1)) return {};
+    if (!value || reinterpret_cast<std::intptr_t>(value) == -1) return {}; // as terminfo(3) says it
     std::string text(value);
     for (std::size_t at = text.find("$<"); at != std::string::npos; at = text.find("$<", at)) {
         const std::size_t end = text.find('>', at);
