@@ -67,11 +67,13 @@ BT_STATIC_ASSERT(sizeof(struct bt_count) == 32, "count layout");
 enum bt_hash_flags {
 	BT_HASH_L4 = 1 << 0,           /* skb->l4_hash: encap3+4 takes skb->hash as it is */
 	BT_HASH_USABLE = 1 << 1,       /* usable_index and usable_count were read */
-	BT_HASH_NOTED = 1 << 2,        /* skb_hash, protocol, mode, policy and the flags from here on were read */
+	BT_HASH_NOTED = 1 << 2,        /* mode, policy and the three flags that follow were read */
 	BT_HASH_TLB_DYNAMIC = 1 << 3,  /* the bond's tlb_dynamic_lb */
 	BT_HASH_HAS_ACTIVE = 1 << 4,   /* the bond had an active slave */
 	BT_HASH_ACTIVE = 1 << 5,       /* and it was this one */
 	BT_HASH_OFFLOADED = 1 << 6,    /* of a socket that has TLS offload, which binds it to one slave */
+	BT_HASH_PROTOCOL = 1 << 7,     /* protocol was read */
+	BT_HASH_SKB = 1 << 8,          /* skb_hash, BT_HASH_L4 and BT_HASH_OFFLOADED were read */
 };
 
 #define BT_NO_INDEX 0xffff
@@ -151,6 +153,19 @@ BT_STATIC_ASSERT(sizeof(struct bt_bond) == 8 + 4 + 4 * BT_MAX_SLAVES + 4, "bond 
 
 #define BT_BOND_PROBES 4
 
+/* Where programs are attached to each link (tc): what link belongs to which bond, by ifindex in one network namespace. */
+struct bt_link {
+	struct bt_device bond;
+	__u32 flags; /* enum bt_link_flags */
+	__u32 zero;
+};
+BT_STATIC_ASSERT(sizeof(struct bt_link) == 16, "link layout");
+
+enum bt_link_flags {
+	BT_LINK_LACP = 1 << 0,     /* the bond sends LACPDUs and markers, and consumes those that it receives */
+	BT_LINK_LEARNING = 1 << 1, /* it sends learning packets */
+};
+
 /* PLACES is a power of two. */
 static inline __u32 bt_bond_place(struct bt_device device, __u32 places)
 {
@@ -175,7 +190,8 @@ BT_STATIC_ASSERT(sizeof(struct bt_slave_totals) == 7 * 32 + 16, "totals layout")
 struct bt_stats {
 	__u64 slots_full;       /* packets of a slave beyond BT_MAX_SLAVES: counted nowhere else */
 	__u64 consumed_unknown; /* the bond consumed a frame that was no LACPDU (out of memory, or a newer driver) */
+	__u64 entry_missed;     /* kprobe: received frames that were not counted, for the probe of the entry was skipped */
 };
-BT_STATIC_ASSERT(sizeof(struct bt_stats) == 16, "stats layout");
+BT_STATIC_ASSERT(sizeof(struct bt_stats) == 24, "stats layout");
 
 #endif

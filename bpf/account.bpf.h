@@ -12,7 +12,7 @@
 #include "bpf/abi.h"
 #include "bpf/packet.bpf.h"
 
-/* User space sets max_entries of all of these before loading. */
+/* User space sets max_entries before loading. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1);
@@ -22,6 +22,17 @@ struct {
 } bt_bonds SEC(".maps");
 
 const volatile __u32 bt_bond_places = 1; /* max_entries of bt_bonds */
+
+/*
+ * Slot -> ifindex of the slave that was the first to ask for it. A hash settles who that is on kernels that have no atomic
+ * compare-and-exchange for programs (before 5.12), too.
+ */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u32);
+} bt_claims SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
@@ -114,6 +125,17 @@ static __always_inline struct bt_bond *bt_find_bond(struct bt_device device)
 	return NULL;
 }
 
+/* Whose SLOT is now: SLAVE_IFINDEX's when it was free. 0 when that cannot be told. */
+static __noinline __u32 bt_claim(__u32 slot, __u32 slave_ifindex)
+{
+	__u32 *owner;
+
+	if (!bpf_map_update_elem(&bt_claims, &slot, &slave_ifindex, BPF_NOEXIST))
+		return slave_ifindex;
+	owner = bpf_map_lookup_elem(&bt_claims, &slot);
+	return owner ? *owner : 0;
+}
+
 /*
  * Slot of a slave; a slave seen for the first time takes the first free place, so that not even the first packet of a
  * slave that was added a moment ago is lost. Negative when all places are taken.
@@ -123,9 +145,11 @@ static __always_inline int bt_slot(struct bt_bond *bond, __u32 slave_ifindex)
 	for (int i = 0; i < BT_MAX_SLAVES; i++) {
 		__u32 ifindex = bond->slave_ifindex[i];
 
-		if (!ifindex)
-			ifindex = __sync_val_compare_and_swap(&bond->slave_ifindex[i], 0, slave_ifindex);
-		if (ifindex == slave_ifindex || !ifindex)
+		if (!ifindex) {
+			ifindex = bt_claim(bond->first_slot + i, slave_ifindex);
+			bond->slave_ifindex[i] = ifindex; /* all who come here write the same */
+		}
+		if (ifindex == slave_ifindex)
 			return bond->first_slot + i;
 	}
 	return -1;

@@ -23,10 +23,23 @@ typedef struct {
 	struct net *net;
 } possible_net_t;
 
+struct list_head {
+	struct list_head *next;
+};
+
 struct net_device {
 	int ifindex;
 	possible_net_t nd_net;
 	void *rx_handler_data; /* of a slave: its struct slave */
+	struct {
+		struct list_head upper; /* of struct netdev_adjacent; the master, if there is one, is the first */
+	} adj_list;
+};
+
+struct netdev_adjacent {
+	struct net_device *dev;
+	_Bool master;
+	struct list_head list;
 };
 
 struct sock_common {

@@ -32,6 +32,7 @@ struct bt_packet {
 	__u16 gso_segs;
 	__u32 gso_type;
 	__u32 inner_l4; /* offset of the inner transport header of an encapsulated GSO packet, or 0 */
+	__u32 wire_len; /* the kernel's own estimate of what len is after segmentation, or 0 */
 };
 
 /* Copies SIZE bytes at OFFSET of the frame; 0, or a negative error. The caller has checked the range against linear. */
@@ -343,7 +344,8 @@ static __always_inline void bt_segments(const struct bt_packet *packet, const st
 		segments = (packet->len - header_bytes + packet->gso_size - 1) / packet->gso_size;
 	if (segments > 1) {
 		*added_packets = segments - 1;
-		*added_bytes = (__u64)(segments - 1) * header_bytes;
+		*added_bytes = packet->wire_len > packet->len ? packet->wire_len - packet->len :
+								(__u64)(segments - 1) * header_bytes;
 	}
 }
 

@@ -82,12 +82,16 @@ TEST_P(AgreementOf, EveryFlowUnderEveryPolicy) {
     FrameGenerator generator(test_seed());
     for (const char* policy : {"layer2", "layer2+3", "layer3+4", "encap2+3", "encap3+4", "vlan+srcmac"}) {
         SCOPED_TRACE(policy);
-        ASSERT_TRUE(
-            run({"ip", "-n", "bt-a", "link", "set", "bond0", "type", "bond", "xmit_hash_policy", policy}));
+        if (!set_policy(policy)) { // of 5.12
+            ASSERT_EQ(std::string(policy), "vlan+srcmac");
+            continue;
+        }
         const auto observed = observe(ends.a, [&] { return mixed_traffic(ends, generator); });
         ASSERT_TRUE(observed) << observed.error().what;
         const FlowsReport report = report_of(*observed);
-        expect_agreement(report, 50);
+        // By tc it cannot be seen whether the socket's hash takes the place of the tuple's.
+        const bool checkable = test_attachment() != Attachment::tc || std::string(policy) != "encap3+4";
+        expect_agreement(report, checkable ? 50 : 0);
         const Agreement& agreement = report.bonds.front().agreement;
         std::cout << fmt::format("{}: agreement {}/{} of {} flows\n", policy, agreement.agree,
                                  agreement.checked, report.flows.size());
@@ -97,6 +101,7 @@ TEST_P(AgreementOf, EveryFlowUnderEveryPolicy) {
             EXPECT_LT(wrong.bonds.front().agreement.agree, wrong.bonds.front().agreement.checked);
             EXPECT_FALSE(wrong.bonds.front().agreement.disagreements.empty());
         }
+        if (!checkable) continue;
         std::size_t tcp = 0;
         for (const Conversation& flow : report.flows) {
             const auto* ports = std::get_if<Ports>(&flow.key.detail);
@@ -137,7 +142,8 @@ TEST(Agreement, HoldsWhileThePolicyAndTheSlavesChange) {
     });
     ASSERT_TRUE(observed) << observed.error().what;
     const FlowsReport report = report_of(*observed);
-    expect_agreement(report, 48);
+    // Nobody followed the changes, so that user space knows the state for no flow.
+    expect_agreement(report, programs_note_choices() ? 48 : 0);
     EXPECT_TRUE(std::any_of(report.flows.begin(), report.flows.end(), [](const Conversation& flow) {
         return flow.tx.size() > 1;
     })) << "no flow moved";

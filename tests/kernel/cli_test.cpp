@@ -74,7 +74,7 @@ TEST(Endings, SigintGivesTheResultSoFar) {
     EXPECT_TRUE(is_valid(running.out(), "flows.schema.json"));
     const auto document = nlohmann::json::parse(running.out());
     EXPECT_EQ(document.at("schema"), "bondtrace.flows/1");
-    EXPECT_EQ(document.at("attach"), "fentry");
+    EXPECT_EQ(document.at("attach"), to_text(test_attachment()));
     unsigned found = 0;
     for (const auto& flow : document.at("bonds").at(0).at("flows")) {
         if (flow.at("protocol") != "udp" || flow.at("remote_port") != 5001) continue;
@@ -184,7 +184,7 @@ TEST(Check, SaysThatItWorks) {
     ASSERT_TRUE(run({"modprobe", "bonding", "max_bonds=0"}));
     const Output text = capture({program, "check"});
     EXPECT_EQ(text.status, 0) << text.out << text.err;
-    EXPECT_THAT(text.out, HasSubstr("fentry"));
+    EXPECT_THAT(text.out, HasSubstr(std::string(to_text(test_attachment()))));
     const Output json = capture({program, "check", "--json"});
     EXPECT_EQ(json.status, 0);
     EXPECT_TRUE(is_valid(json.out, "check.schema.json"));

@@ -111,7 +111,7 @@ TEST(ConservationOfControlFrames, LacpdusAreCountedApart) {
     const Lab lab("direct --mode 802.3ad --lacp-rate fast");
     ASSERT_FALSE(HasFatalFailure());
     const LabEnds ends = LabEnds::open();
-    auto observation = Observation::start(ends.a, {"bond0"}, {});
+    auto observation = Observation::start(ends.a, {"bond0"}, test_config());
     ASSERT_TRUE(observation) << observation.error().what;
     // With the fast rate each port sends one a second (IEEE 802.1AX, Fast_Periodic_Time): read the kernel's
     // counter of received frames until three have come on an otherwise silent bond.
@@ -139,7 +139,7 @@ TEST(ConservationOfControlFrames, LearningPacketsAreCountedApart) {
     const Lab lab("direct --mode balance-tlb");
     ASSERT_FALSE(HasFatalFailure());
     const LabEnds ends = LabEnds::open();
-    auto observation = Observation::start(ends.a, {"bond0"}, {});
+    auto observation = Observation::start(ends.a, {"bond0"}, test_config());
     ASSERT_TRUE(observation) << observation.error().what;
     // One a second from each slave, which the lab otherwise puts off for years (Documentation: lp_interval).
     ASSERT_TRUE(run({"ip", "-n", "bt-a", "link", "set", "bond0", "type", "bond", "lp_interval", "1"}));

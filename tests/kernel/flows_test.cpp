@@ -44,7 +44,7 @@ TEST_P(KnownFlows, AreCountedAsSentOnTheSlaveWhereThePeerSawThem) {
     for (const int i : {0, 1, 2})
         taps.emplace(fmt::format("s{}", i), Tap::open(ends.b, fmt::format("p{}", i)));
 
-    auto observation = Observation::start(ends.a, {"bond0"}, {});
+    auto observation = Observation::start(ends.a, {"bond0"}, test_config());
     ASSERT_TRUE(observation) << observation.error().what;
     const auto sent = send_udp(ends.v4_a(), ends.v4_b(), flows);
     ASSERT_TRUE(sent) << sent.error().what;
@@ -117,9 +117,9 @@ TEST(BothEnds, TracedAtOnceNeverMix) {
     const Lab lab("direct --mode 802.3ad --policy layer3+4");
     ASSERT_FALSE(HasFatalFailure());
     const LabEnds ends = LabEnds::open();
-    auto a = Observation::start(ends.a, {}, {});
+    auto a = Observation::start(ends.a, {}, test_config());
     ASSERT_TRUE(a) << a.error().what;
-    auto b = Observation::start(ends.b, {}, {});
+    auto b = Observation::start(ends.b, {}, test_config());
     ASSERT_TRUE(b) << b.error().what;
     const auto sent = send_udp(ends.v4_a(), ends.v4_b(), known_flows(32));
     ASSERT_TRUE(sent) << sent.error().what;

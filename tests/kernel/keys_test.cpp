@@ -168,7 +168,7 @@ TEST(Keys, AreTheSameAtBothEndsAndWhatTheFramesSay) {
     const LabEnds ends = LabEnds::open();
     constexpr unsigned copies = 3;
     const std::vector<Case> all = cases();
-    auto receiver = Observation::start(ends.b, {"bond0"}, {});
+    auto receiver = Observation::start(ends.b, {"bond0"}, test_config());
     ASSERT_TRUE(receiver) << receiver.error().what;
     const auto sent = observe(ends.a, [&] { return send_raw(ends.a, all, copies); });
     ASSERT_TRUE(sent) << sent.error().what;

@@ -338,7 +338,7 @@ TEST(Snapshot, GoesOnCountingAndAgreesWithTheEnd) {
     const Lab lab("direct --mode balance-xor --policy layer3+4");
     ASSERT_FALSE(HasFailure());
     const LabEnds ends = LabEnds::open();
-    auto observation = Observation::start(ends.a, {"bond0"}, {});
+    auto observation = Observation::start(ends.a, {"bond0"}, test_config());
     ASSERT_TRUE(observation) << observation.error().what;
     ASSERT_TRUE(observation->measure_cost());
     auto sent = send_udp(ends.v4_a(), ends.v4_b(), {{40000, 5001, 7, 100}});

@@ -28,7 +28,7 @@ TEST(Slaves, AddedRenamedAndRemovedAreFollowedToThePacket) {
     const Lab lab("direct --mode balance-xor --policy layer3+4");
     ASSERT_FALSE(HasFatalFailure());
     const LabEnds ends = LabEnds::open();
-    auto started = Observation::start(ends.a, {"bond0"}, {});
+    auto started = Observation::start(ends.a, {"bond0"}, test_config());
     ASSERT_TRUE(started) << started.error().what;
     Observation& observation = *started;
     const auto send = [&](std::uint16_t first_port) {
@@ -90,7 +90,11 @@ TEST(Slaves, AddedRenamedAndRemovedAreFollowedToThePacket) {
     std::uint64_t udp = 0;
     for (const FlowEntry& entry : observed->flows)
         if (entry.key.protocol == 17 && (entry.key.flags & BT_KEY_RX) == 0) udp += entry.value.count.packets;
-    EXPECT_EQ(udp, 4U * 64 * 3);
+    // By tc, a slave's own first packets pass before bondtrace has heard of it.
+    if (test_attachment() == Attachment::tc)
+        EXPECT_GE(udp, 3U * 64 * 3);
+    else
+        EXPECT_EQ(udp, 4U * 64 * 3);
 }
 
 TEST(Slaves, FramesOnAnInactiveSlaveAreCountedAsDropped) {
@@ -112,7 +116,7 @@ TEST(Slaves, FramesOnAnInactiveSlaveAreCountedAsDropped) {
         run({"ip", "-n", "bt-b", "link", "set", "bond0", "type", "bond", "active_slave", peer_of_backup}));
 
     constexpr unsigned sent = 25;
-    auto observation = Observation::start(ends.a, {"bond0"}, {});
+    auto observation = Observation::start(ends.a, {"bond0"}, test_config());
     ASSERT_TRUE(observation) << observation.error().what;
     // Unanswered on purpose, so not by send_udp(): pings whose requests arrive on the backup slave.
     ASSERT_TRUE(run(
@@ -123,6 +127,11 @@ TEST(Slaves, FramesOnAnInactiveSlaveAreCountedAsDropped) {
     const auto observed = observation->finish();
     ASSERT_TRUE(observed) << observed.error().what;
     expect_conservation(*observed, Unit::skb, Unit::skb);
+    if (test_attachment() == Attachment::tc) { // sees no verdict: what it received is all it can say
+        EXPECT_GE(slave_named(*observed, backup).totals.rx.packets, std::uint64_t{sent});
+        EXPECT_EQ(slave_named(*observed, backup).totals.rx_inactive.packets, 0U);
+        return;
+    }
     std::uint64_t inactive = 0;
     for (const FlowEntry& entry : observed->flows)
         if (entry.key.protocol == 1 && (entry.key.flags & BT_KEY_INACTIVE) != 0)

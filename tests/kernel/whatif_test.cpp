@@ -112,7 +112,7 @@ TEST(Whatif, OfTheCurrentPolicyIsWhatTheSlavesCarry) {
     std::remove(document.c_str());
 
     const auto live = watched(ends, {"whatif", "bond0", "--netns", "bt-a", "--for", "1h", "--json"});
-    EXPECT_EQ(live.at("attach"), "fentry");
+    EXPECT_EQ(live.at("attach"), to_text(test_attachment()));
     EXPECT_EQ(live.at("era").at("source"), "probed");
     EXPECT_EQ(live.at("xmit_hash_policy"), "layer3+4");
     const auto row = row_of(live, "layer3+4", 3);

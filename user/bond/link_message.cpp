@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 #include <linux/if.h>
+#include <linux/if_arp.h>
 #include <linux/if_link.h>
 #include <linux/netlink.h>
 #include <linux/rtnetlink.h>
@@ -349,6 +350,7 @@ Result<Link> parse_link_message(Bytes message) {
     link.ifindex = info.ifi_index;
     link.admin_up = (info.ifi_flags & IFF_UP) != 0;
     link.carrier = (info.ifi_flags & IFF_LOWER_UP) != 0;
+    link.ethernet = info.ifi_type == ARPHRD_ETHER;
     // Bridges announce the arrival and departure of their ports in the same group, with their own family.
     link.partial = info.ifi_family != AF_UNSPEC;
     link.deleted = header.nlmsg_type == RTM_DELLINK && !link.partial;

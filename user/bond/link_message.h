@@ -23,6 +23,7 @@ struct Link {
     bool partial = false;
     bool admin_up = false; // IFF_UP
     bool carrier = false;  // IFF_LOWER_UP
+    bool ethernet = true;  // ARPHRD_ETHER: frames have an Ethernet header
     std::string kind;      // IFLA_INFO_KIND: "bond", "vlan", "bridge"; empty for hardware
     int master = 0;        // ifindex; 0 for none
     int parent = 0; // IFLA_LINK: the interface a VLAN or macvlan stands on; 0 for none or one elsewhere

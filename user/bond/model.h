@@ -186,6 +186,9 @@ struct BondUnknown {
 };
 
 struct Bond {
+    // No bond but a group of links that are looked at as if they were slaves (--links). It has no ifindex,
+    // and what only a bond has means nothing.
+    bool group = false;
     int ifindex = 0;
     std::string name;
     std::uint32_t netns = 0; // inode number of its network namespace

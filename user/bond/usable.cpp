@@ -14,6 +14,7 @@ bool is_usable(const Bond& bond, const Slave& slave) {
 
 std::vector<const Slave*> usable_slaves(const Bond& bond) {
     std::vector<const Slave*> usable;
+    if (bond.group) return usable;
     for (const Slave& slave : bond.slaves)
         if (is_usable(bond, slave)) usable.push_back(&slave);
     return usable;
@@ -29,6 +30,7 @@ std::optional<unsigned> usable_index(const Bond& bond, int slave_ifindex) {
 }
 
 bool uses_hash_policy(const Bond& bond) {
+    if (bond.group) return false;
     switch (bond.mode) {
     case BondMode::balance_xor:
     case BondMode::lacp:

@@ -165,8 +165,7 @@ EraFinding era_of_this_kernel() {
 Result<void> watch_traffic(AuditReport& report, const AuditOptions& options, const AuditRequest& request,
                            const NetNs& netns, const Fd& signals, const std::vector<std::string>& names) {
     const EraFinding era = request.era ? *request.era : era_of_this_kernel();
-    auto observation =
-        Observation::start(netns, names, {.max_flows = options.max_flows, .verbose = options.common.verbose});
+    auto observation = Observation::start(netns, names, trace_config(options.common, options.max_flows));
     if (!observation) report.input.obstacle = observation.error();
     if (const auto dropped = drop_privileges(netns); !dropped) return dropped;
     if (options.common.verbose)
@@ -274,7 +273,11 @@ void add_audit_command(CLI::App& app, ExitStatus& status) {
         ->type_name("FILE");
     add_color_option(*command, options->color);
     add_common_options(*command, options->common);
-    from->excludes(max_flows)->excludes(era)->excludes(command->get_option("--netns"));
+    add_attach_options(*command, options->common, false);
+    from->excludes(max_flows)
+        ->excludes(era)
+        ->excludes(command->get_option("--netns"))
+        ->excludes(command->get_option("--attach"));
     command->footer(
         "The first line is that of a monitoring plug-in (Nagios, Icinga), with the shares as "
         "performance data.\n"

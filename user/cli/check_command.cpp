@@ -7,6 +7,8 @@
 #include "user/trace/tracer.h"
 
 #include <memory>
+#include <optional>
+#include <string>
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
@@ -19,9 +21,29 @@ struct CheckOptions {
     bool json = false;
 };
 
+// Loads the programs of each attachment, and sees which one a command would use.
+void try_rungs(CheckReport& report, const NetNs& netns, std::optional<Attachment> wanted, bool verbose) {
+    std::optional<Attachment> chosen;
+    for (const Attachment attachment : all_attachments) {
+        TraceConfig config;
+        config.attach = attachment;
+        config.verbose = verbose;
+        CheckReport::Rung& rung = report.rungs.emplace_back(CheckReport::Rung{attachment, {}});
+        if (const auto tracer = Tracer::attach(netns, config); !tracer) rung.obstacle = tracer.error();
+        if (wanted.value_or(attachment) != attachment || chosen) continue;
+        if (!rung.obstacle)
+            chosen = attachment;
+        else if (!report.obstacle) // of the best one: its advice is the best
+            report.obstacle = rung.obstacle;
+    }
+    if (chosen) report.obstacle.reset();
+    report.header = make_header(chosen ? std::string(to_text(*chosen)) : "none");
+}
+
 ExitStatus run_check(const CheckOptions& options) {
-    auto support = probe_support(true);
+    auto support = probe_support();
     if (!support) return report_error(support.error());
+    read_symbols(*support);
     const auto netns = open_netns(options.common);
     if (!netns) return report_error(netns.error());
 
@@ -29,8 +51,7 @@ ExitStatus run_check(const CheckOptions& options) {
     report.support = std::move(*support);
     report.attachments = compiled_attachments();
     report.libbpf = libbpf_version();
-    if (const auto usable = report.support.fentry(); !usable) report.obstacle = usable.error();
-    report.header = make_header(report.obstacle ? "none" : report.attachments.front());
+    try_rungs(report, *netns, parse_attachment(options.common.attach), options.common.verbose);
     const auto reader = LinkReader::open(*netns);
     const auto bonds = reader ? reader->read_bonds() : tl::make_unexpected(reader.error());
     if (bonds)
@@ -49,6 +70,7 @@ void add_check_command(CLI::App& app, ExitStatus& status) {
     CLI::App* command =
         app.add_subcommand("check", "What this kernel and these privileges allow, in plain words");
     add_common_options(*command, options->common);
+    add_attach_options(*command, options->common, false);
     command->add_flag("--json", options->json,
                       "A JSON document instead of text (docs/schema/check.schema.json)");
     command->footer("Exit status: 0 tracing will work, 3 it cannot (the reason is printed).");

@@ -34,6 +34,42 @@ void add_common_options(CLI::App& command, CommonOptions& options, const char* v
     command.add_flag("-v,--verbose", options.verbose, verbose);
 }
 
+void add_attach_options(CLI::App& command, CommonOptions& options, bool with_links) {
+    std::vector<std::string> names = compiled_attachments();
+    names.insert(names.begin(), "auto");
+    command
+        .add_option("--attach", options.attach,
+                    "How to count in the kernel: fentry, kprobe or tc; auto is the best that works "
+                    "(bondtrace check)")
+        ->type_name("HOW")
+        ->check(CLI::IsMember(names).description(""))
+        ->envname("BONDTRACE_ATTACH")
+        ->capture_default_str();
+    if (!with_links) return;
+    command
+        .add_option(
+            "--links", options.links,
+            "Not bonds but these links, as if they were slaves of one: of a team, an Open vSwitch bond, ECMP "
+            "next hops, ports of a bridge; by tc")
+        ->type_name("A,B,...")
+        ->delimiter(',');
+}
+
+TraceConfig trace_config(const CommonOptions& options, std::uint32_t max_flows) {
+    TraceConfig config;
+    config.max_flows = max_flows;
+    config.verbose = options.verbose;
+    config.attach = parse_attachment(options.attach);
+    config.links = options.links;
+    return config;
+}
+
+Result<void> check_links(const CommonOptions& options, const std::vector<std::string>& bonds) {
+    if (options.links.empty() || bonds.empty()) return {};
+    return fail(ErrorKind::usage, fmt::format("either bonds ({}) or --links, not both", bonds.front()),
+                "run bondtrace twice, at the same time if need be");
+}
+
 Result<NetNs> open_netns(const CommonOptions& options) {
     return options.netns.empty() ? NetNs::current() : NetNs::open(options.netns);
 }

@@ -7,8 +7,11 @@
 #include "user/base/netns.h"
 #include "user/base/result.h"
 #include "user/report/flows_report.h"
+#include "user/trace/tracer.h"
 
+#include <cstdint>
 #include <string>
+#include <vector>
 
 namespace CLI {
 class App;
@@ -19,11 +22,22 @@ namespace bondtrace {
 struct CommonOptions {
     std::string netns; // empty: the caller's own
     bool verbose = false;
+    std::string attach = "auto";
+    std::vector<std::string> links;
 };
 
 // --netns and -v, which is described as `verbose`.
 void add_common_options(CLI::App& command, CommonOptions& options,
                         const char* verbose = "Show what libbpf and the verifier say");
+
+// --attach, and --links with `with_links`, for commands that trace.
+void add_attach_options(CLI::App& command, CommonOptions& options, bool with_links);
+
+// What the options mean for tracing: --attach, --links, -v.
+TraceConfig trace_config(const CommonOptions& options, std::uint32_t max_flows);
+
+// Bonds were named, and links as well.
+Result<void> check_links(const CommonOptions& options, const std::vector<std::string>& bonds);
 
 // The namespace that the options name.
 Result<NetNs> open_netns(const CommonOptions& options);

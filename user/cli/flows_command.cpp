@@ -24,7 +24,6 @@
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 namespace bondtrace {
 namespace {
@@ -76,6 +75,8 @@ Result<FlowsRequest> understand(const FlowsOptions& options) {
 ExitStatus run_flows(const FlowsOptions& options) {
     const auto request = understand(options);
     if (!request) return report_error(request.error());
+    if (const auto links = check_links(options.common, options.bonds); !links)
+        return report_error(links.error());
     const auto netns = open_netns(options.common);
     if (!netns) return report_error(netns.error());
     const auto signals = open_signals();
@@ -85,16 +86,15 @@ ExitStatus run_flows(const FlowsOptions& options) {
     const auto era = request->era ? *request->era : find_era_for_checking();
     if (!era) return report_error(era.error());
 
-    auto observation = Observation::start(
-        *netns, options.bonds, {.max_flows = options.max_flows, .verbose = options.common.verbose});
+    auto observation =
+        Observation::start(*netns, options.bonds, trace_config(options.common, options.max_flows));
     if (!observation) return report_error(observation.error());
     if (const auto named =
             check_names(request->filter, observation->bond_names(), observation->slave_names());
         !named)
         return report_error(named.error());
     if (const auto dropped = drop_privileges(*netns); !dropped) return report_error(dropped.error());
-    if (options.common.verbose)
-        fmt::print(stderr, "bondtrace: counting on {}\n", fmt::join(observation->bond_names(), ", "));
+    if (options.common.verbose) say_attachment(*observation);
     const auto interrupted = watch(&*observation, *signals, request->duration, observation->bond_names());
     if (!interrupted) return report_error(interrupted.error());
     const auto observed = observation->finish();
@@ -160,10 +160,12 @@ void add_flows_command(CLI::App& app, ExitStatus& status) {
         ->excludes(json);
     add_color_option(*command, options->color);
     add_common_options(*command, options->common);
+    add_attach_options(*command, options->common, true);
     command->footer("Examples:\n"
                     "  bondtrace flows bond0 --for 10s\n"
                     "  bondtrace flows bond0 --for 1m --sort packets --top 20\n"
                     "  bondtrace flows --filter 'proto tcp and port 3260' --json\n"
+                    "  bondtrace flows --links eth0,eth1        the two next hops of an ECMP route\n"
                     "Ctrl-C ends the window early, with the result so far.\n"
                     "Exit status: 0 fine, 3 no traffic or could not attach, 64 wrong usage.");
     command->callback([options, &status] { status = run_flows(*options); });

@@ -79,14 +79,16 @@ std::string host_name() {
 
 Result<std::unique_ptr<LiveSource>> open_kernel(const LiveOptions& options, const LiveRequest& request,
                                                 bool with_cost) {
+    if (const auto links = check_links(options.common, options.bonds); !links)
+        return tl::make_unexpected(links.error());
     const auto netns = open_netns(options.common);
     if (!netns) return tl::make_unexpected(netns.error());
     // Where it cannot be seen, encap policies are taken to be unpredictable, and the flows say why.
     const auto dissector = flow_dissector_attached(*netns);
     auto era = request.era ? *request.era : find_era_for_checking();
     if (!era) return tl::make_unexpected(era.error());
-    auto observation = Observation::start(
-        *netns, options.bonds, {.max_flows = options.max_flows, .verbose = options.common.verbose});
+    auto observation =
+        Observation::start(*netns, options.bonds, trace_config(options.common, options.max_flows));
     if (!observation) return tl::make_unexpected(observation.error());
     if (const auto named =
             check_names(request.view.filter, observation->bond_names(), observation->slave_names());
@@ -202,6 +204,7 @@ void add_live_command(CLI::App& app, ExitStatus& status) {
         ->type_name("FILE");
     add_color_option(*command, options->color);
     add_common_options(*command, options->common);
+    add_attach_options(*command, options->common, true);
     command->footer("Examples:\n"
                     "  bondtrace                                  every bond here; h shows the keys\n"
                     "  bondtrace live bond0 --filter 'port 3260'\n"

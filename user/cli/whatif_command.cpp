@@ -134,14 +134,12 @@ Result<Gathered> watch_bond(const WhatifOptions& options, const WhatifRequest& r
     if (!bond) return tl::make_unexpected(bond.error());
     auto era = request.era ? *request.era : find_era();
     if (!era) return tl::make_unexpected(era.error());
-    auto observation =
-        Observation::start(*netns, {bond->name},
-                           {.max_flows = std::min(options.max_flows, std::uint32_t{16} * 1024 * 1024),
-                            .verbose = options.common.verbose});
+    auto observation = Observation::start(
+        *netns, {bond->name},
+        trace_config(options.common, std::min(options.max_flows, std::uint32_t{16} * 1024 * 1024)));
     if (!observation) return tl::make_unexpected(observation.error());
     if (const auto dropped = drop_privileges(*netns); !dropped) return tl::make_unexpected(dropped.error());
-    if (options.common.verbose)
-        fmt::print(stderr, "bondtrace: counting on {}\n", fmt::join(observation->bond_names(), ", "));
+    if (options.common.verbose) say_attachment(*observation);
     const auto interrupted = watch(&*observation, *signals, request.duration, observation->bond_names());
     if (!interrupted) return tl::make_unexpected(interrupted.error());
     const auto observed = observation->finish();
@@ -377,6 +375,7 @@ void add_whatif_command(CLI::App& app, ExitStatus& status) {
     command->add_flag("--json", options->json, "A JSON document (docs/schema/whatif.schema.json)");
     add_color_option(*command, options->color);
     add_common_options(*command, options->common);
+    add_attach_options(*command, options->common, false);
     command->footer(
         "Examples:\n"
         "  bondtrace whatif bond0 --for 1m\n"

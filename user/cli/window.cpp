@@ -60,12 +60,19 @@ Result<bool> watch(Observation* observation, const Fd& signals, nanoseconds dura
         const int ready = poll(sources.data(), sources.size(),
                                static_cast<int>(std::chrono::ceil<std::chrono::milliseconds>(wait).count()));
         if (ready < 0 && errno != EINTR) return fail_errno(errno, "waiting for the end of the window");
-        if (ready <= 0) continue;
-        if (sources[0].revents != 0) return true;
-        if (sources[1].revents != 0)
+        if (ready > 0 && sources[0].revents != 0) return true;
+        // Without events as well: that there were none is worth knowing (choice_notes.h).
+        if (observation)
             if (const auto followed = observation->follow(); !followed)
                 return tl::make_unexpected(followed.error());
     }
+}
+
+void say_attachment(const Observation& observation) {
+    for (const std::string& why : observation.passed_over())
+        fmt::print(stderr, "bondtrace: not by {}\n", why);
+    fmt::print(stderr, "bondtrace: counting on {} by {}\n", fmt::join(observation.bond_names(), ", "),
+               to_text(observation.attachment()));
 }
 
 Result<void> drop_privileges(const NetNs& netns) {

@@ -20,6 +20,9 @@ namespace bondtrace {
 Result<bool> watch(Observation* observation, const Fd& signals, std::chrono::nanoseconds duration,
                    const std::vector<std::string>& bonds);
 
+// Says on standard error what is counted and how, and why not better (-v).
+void say_attachment(const Observation& observation);
+
 // Gives up, for good, what is not needed once everything is attached.
 Result<void> drop_privileges(const NetNs& netns);
 

@@ -131,7 +131,7 @@ void draw_bonds(Canvas& canvas, const Layout& layout, const Drawing& drawing) {
         items.push_back({{{clean(report.name, drawing.symbols), strong}}, 100});
         if (!report.netns.empty())
             items.push_back({{{fmt::format("in {}", clean(report.netns, drawing.symbols)), quiet}}, 10});
-        items.push_back({{{std::string(to_text(report.mode)), plain}}, 60});
+        items.push_back({{{std::string(mode_words(report)), plain}}, 60});
         if (report.policy_used) items.push_back({{{std::string(to_text(report.policy)), plain}}, 50});
         if (!state.lacp.word.empty())
             items.push_back({{{"LACP ", quiet}, {state.lacp.word, style_of(state.lacp.weight)}}, 90});

@@ -115,6 +115,7 @@ Json head_json(const LiveModel& model, const FlowView& view, std::uint64_t seque
     head["time"] = valid_utf8(reading.report.header.time);
     head["kernel"] = valid_utf8(reading.report.header.kernel);
     head["attach"] = valid_utf8(reading.report.header.attach);
+    head["attach_limits"] = limits_json(reading.report.header.attach);
     head["host"] = valid_utf8(reading.host);
     head["era"] = model.era_finding() ? era_json(*model.era_finding()) : Json(nullptr);
     head["monotonic_ns"] = reading.time_ns;

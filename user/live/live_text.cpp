@@ -40,7 +40,8 @@ class Text {
     void add_bond(std::size_t index) {
         const BondReport& bond = report_.bonds[index];
         const LiveBondState& state = model_.bonds()[index];
-        std::string line = fmt::format("bond {}: {}", bond.name, to_text(bond.mode));
+        std::string line =
+            fmt::format("{} {}: {}", bond.group ? "links" : "bond", bond.name, mode_words(bond));
         if (bond.policy_used) line += fmt::format(" {}", to_text(bond.policy));
         if (!state.lacp.word.empty()) line += ", LACP " + state.lacp.word;
         const auto add_balance = [&](const char* direction, const LiveBalance& balance) {

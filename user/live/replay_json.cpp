@@ -179,13 +179,18 @@ class LineParser {
         Bond& state = live.state;
         report.name = state.name = reader_.text(json_bond, place, "name");
         if (Reader::optional(json_bond, "netns")) report.netns = reader_.text(json_bond, place, "netns");
-        report.ifindex = state.ifindex = reader_.number<int>(json_bond, place, "ifindex");
-        const auto mode = parse_bond_mode(reader_.text(json_bond, place, "mode"));
-        const auto policy = parse_hash_policy(reader_.text(json_bond, place, "xmit_hash_policy"));
-        if (!mode) reader_.fail_at(place + ".mode", "no mode of the bonding driver");
-        if (!policy) reader_.fail_at(place + ".xmit_hash_policy", "no policy of the bonding driver");
-        report.mode = state.mode = mode.value_or(BondMode::lacp);
-        report.policy = state.policy = policy.value_or(HashPolicy::layer2);
+        report.group = state.group = !Reader::optional(json_bond, "mode");
+        if (report.group) {
+            report.mode = state.mode = BondMode::balance_xor; // as group_links() has it
+        } else {
+            report.ifindex = state.ifindex = reader_.number<int>(json_bond, place, "ifindex");
+            const auto mode = parse_bond_mode(reader_.text(json_bond, place, "mode"));
+            const auto policy = parse_hash_policy(reader_.text(json_bond, place, "xmit_hash_policy"));
+            if (!mode) reader_.fail_at(place + ".mode", "no mode of the bonding driver");
+            if (!policy) reader_.fail_at(place + ".xmit_hash_policy", "no policy of the bonding driver");
+            report.mode = state.mode = mode.value_or(BondMode::lacp);
+            report.policy = state.policy = policy.value_or(HashPolicy::layer2);
+        }
         report.policy_used = reader_.truth(json_bond, place, "xmit_hash_policy_used");
         state.carrier = reader_.truth(json_bond, place, "carrier");
         state.active_slave = reader_.optional_number<int>(json_bond, place, "active_slave");

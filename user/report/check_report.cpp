@@ -20,7 +20,9 @@ std::string line(std::string_view name, std::string_view value) {
 
 std::string hook_text(const Support& support, const HookSupport& hook) {
     if (hook.in_btf && (hook.in_symbols || !support.symbols_readable)) return "found";
-    if (!support.bonding_btf) return "unknown without BTF";
+    if (hook.in_symbols) return "found by its symbol";
+    if (!hook.variant.empty()) return fmt::format("only as {}, which is not attached to", hook.variant);
+    if (!support.bonding_btf && !support.symbols_readable) return "unknown without BTF and symbols";
     const char* without = hook.hook.required ? "tracing cannot work without it" : "not counted";
     return fmt::format("not in this driver: {}", without);
 }
@@ -53,6 +55,10 @@ std::string check_text(const CheckReport& report) {
         for (const Bond& bond : report.bonds)
             text += line("bonds here",
                          fmt::format("{}: {}, {} slaves", bond.name, to_text(bond.mode), bond.slaves.size()));
+    for (const CheckReport::Rung& rung : report.rungs)
+        text += line("attach " + std::string(to_text(rung.attachment)),
+                     rung.obstacle ? "no: " + rung.obstacle->what
+                                   : fmt::format("works ({})", describe(rung.attachment)));
     text += '\n';
     if (report.obstacle) {
         text += fmt::format("Tracing cannot work here: {}.\n", report.obstacle->what);
@@ -60,9 +66,11 @@ std::string check_text(const CheckReport& report) {
             text += fmt::format("What to do: {}.\n", report.obstacle->advice);
         return text;
     }
-    text += fmt::format("Tracing will attach by {}. ", report.header.attach);
+    text += fmt::format("Tracing will attach by {}.\n", report.header.attach);
+    if (const auto attachment = parse_attachment(report.header.attach))
+        for (const Difference& difference : differences())
+            text += fmt::format("  {}: {}\n", difference.subject, difference.of(*attachment));
     text +=
-        "It sees every packet that the bond sends through a slave or receives from one.\n"
         "It does not see what does not pass the bonding driver: XDP redirects, RDMA, flows offloaded to "
         "hardware,\n"
         "frames sent on a slave directly, ARP monitor probes, VLAN devices that stand on a slave itself.\n";
@@ -81,6 +89,17 @@ std::string check_json(const CheckReport& report) {
     Json bonds = Json::array();
     for (const Bond& bond : report.bonds)
         bonds.push_back({{"name", bond.name}, {"mode", to_text(bond.mode)}, {"slaves", bond.slaves.size()}});
+    Json ladder = Json::array();
+    for (const CheckReport::Rung& rung : report.rungs) {
+        Json holds = Json::object();
+        for (const Difference& difference : differences())
+            holds[std::string(difference.subject)] = difference.of(rung.attachment);
+        ladder.push_back({{"attach", to_text(rung.attachment)},
+                          {"works", !rung.obstacle.has_value()},
+                          {"obstacle", rung.obstacle ? Json(rung.obstacle->what) : Json(nullptr)},
+                          {"advice", rung.obstacle ? Json(rung.obstacle->advice) : Json(nullptr)},
+                          {"holds", holds}});
+    }
     const Json document{
         {"schema", "bondtrace.check/1"},
         {"version", report.header.version},
@@ -96,6 +115,7 @@ std::string check_json(const CheckReport& report) {
         {"bonding_btf", support.bonding_btf},
         {"realtime", support.realtime},
         {"hooks", hooks},
+        {"ladder", ladder},
         {"bonds", report.bonds_error ? Json(nullptr) : bonds},
         {"works", !report.obstacle.has_value()},
         {"obstacle", report.obstacle ? Json(report.obstacle->what) : Json(nullptr)},

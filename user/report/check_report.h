@@ -19,7 +19,13 @@ struct CheckReport {
     std::vector<std::string> attachments; // compiled in
     Support support;
     std::optional<Error> obstacle; // why tracing cannot work
-    std::vector<Bond> bonds;       // of the namespace
+    // Of each attachment, in order: why it does not work; nullopt when it does.
+    struct Rung {
+        Attachment attachment;
+        std::optional<Error> obstacle;
+    };
+    std::vector<Rung> rungs;
+    std::vector<Bond> bonds; // of the namespace
     std::optional<Error> bonds_error;
 };
 

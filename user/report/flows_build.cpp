@@ -60,6 +60,7 @@ FlowsReport build_flows_report(const Observed& observed, ReportHeader header, co
     report.max_flows = observed.max_flows;
     for (const ObservedBond& seen : observed.bonds) {
         BondReport& bond = report.bonds.emplace_back();
+        bond.group = seen.bond.group;
         bond.name = seen.bond.name;
         bond.netns = netns;
         bond.ifindex = seen.bond.ifindex;
@@ -74,7 +75,7 @@ FlowsReport build_flows_report(const Observed& observed, ReportHeader header, co
                 report.losses.unparsed_packets += direction->unparsed;
             }
     }
-    report.losses.recursion_misses = observed.programs.recursion_misses;
+    report.losses.recursion_misses = observed.programs.recursion_misses + observed.stats.entry_missed;
     report.losses.slots_full = observed.stats.slots_full;
     report.losses.consumed_unknown = observed.stats.consumed_unknown;
     report.losses.reading_skew = observed.reading_skew;
@@ -98,11 +99,24 @@ PredictionBond prediction_context(const Bond& bond, const BondReport& report, bo
     return context;
 }
 
+namespace {
+
+Prediction no_bond() {
+    Prediction prediction;
+    prediction.why = "these links are no bond of this kernel's: nothing tells how one of them is chosen";
+    return prediction;
+}
+
+} // namespace
+
 void add_predictions(FlowsReport& report, const Observed& observed, EraFinding era, bool flow_dissector) {
     std::vector<PredictionBond> bonds;
     for (std::size_t i = 0; i < observed.bonds.size() && i < report.bonds.size(); ++i)
         bonds.push_back(prediction_context(observed.bonds[i].bond, report.bonds[i], flow_dissector));
     predict(report.flows, bonds, era.era);
+    for (Conversation& flow : report.flows)
+        if (flow.bond < report.bonds.size() && report.bonds[flow.bond].group && !flow.tx.empty())
+            flow.prediction = no_bond();
     report.era = std::move(era);
     count_agreement(report.bonds, report.flows);
 }

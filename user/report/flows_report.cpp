@@ -121,6 +121,10 @@ void count_agreement(std::vector<BondReport>& bonds, const std::vector<Conversat
     }
 }
 
+std::string_view mode_words(const BondReport& bond) {
+    return bond.group ? "group of links" : to_text(bond.mode);
+}
+
 std::string slave_name(const BondReport& bond, int slave_ifindex) {
     const SlaveReport* slave = bond.find_slave(slave_ifindex);
     return slave ? slave->name : fmt::format("if{}", slave_ifindex);

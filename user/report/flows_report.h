@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace bondtrace {
@@ -19,7 +20,7 @@ struct ReportHeader {
     std::string version; // bondtrace's
     std::string time;    // RFC 3339, UTC
     std::string kernel;  // release
-    std::string attach;  // "fentry"
+    std::string attach;  // "fentry", "kprobe", "tc"; their differences: user/trace/attachment.h
 };
 
 // What a device's packet counter counts: skbs as they were handed over (veth, most virtual devices), or
@@ -69,6 +70,7 @@ struct Agreement {
 };
 
 struct BondReport {
+    bool group = false; // no bond but links of --links: no mode, no policy
     std::string name;
     std::string netns; // as the user named it; empty: the caller's own
     int ifindex = 0;
@@ -118,6 +120,9 @@ struct FlowsReport {
     // Names for filter and order; refers to this report, which must stay where it is.
     [[nodiscard]] Names names() const;
 };
+
+// "802.3ad", or what stands for it with a group of links.
+std::string_view mode_words(const BondReport& bond);
 
 // A slave's name, or "if7" for one that the report does not list.
 std::string slave_name(const BondReport& bond, int slave_ifindex);

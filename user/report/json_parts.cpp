@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "user/report/json_parts.h"
 
+#include "user/trace/attachment.h"
+
 #include <cmath>
 
 namespace bondtrace {
@@ -47,6 +49,14 @@ Json coverage_json(const SlaveReport& slave) {
             {"rx", number_or_null(slave.rx.coverage())},
             {"tx_unit", unit_text(slave.tx)},
             {"rx_unit", unit_text(slave.rx)}};
+}
+
+Json limits_json(const std::string& attachment) {
+    Json json = Json::array();
+    if (const auto parsed = parse_attachment(attachment))
+        for (const std::string& limit : limits(*parsed))
+            json.push_back(limit);
+    return json;
 }
 
 Json losses_json(const Losses& losses) {

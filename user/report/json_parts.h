@@ -32,6 +32,8 @@ Json counters_json(const SlaveReport& slave);
 Json coverage_json(const SlaveReport& slave);
 
 // The member "losses" of a document.
+// In what an attachment falls short of fentry, or sees more; [] for fentry.
+Json limits_json(const std::string& attachment);
 Json losses_json(const Losses& losses);
 
 // A bond's members but for its lists and the agreement, a slave, a conversation: as

@@ -124,9 +124,9 @@ Json bond_json(const BondReport& bond) {
     Json json;
     json["name"] = valid_utf8(bond.name);
     json["netns"] = bond.netns.empty() ? Json(nullptr) : Json(valid_utf8(bond.netns));
-    json["ifindex"] = bond.ifindex;
-    json["mode"] = to_text(bond.mode);
-    json["xmit_hash_policy"] = to_text(bond.policy);
+    json["ifindex"] = bond.group ? Json(nullptr) : Json(bond.ifindex);
+    json["mode"] = bond.group ? Json(nullptr) : Json(to_text(bond.mode));
+    json["xmit_hash_policy"] = bond.group ? Json(nullptr) : Json(to_text(bond.policy));
     json["xmit_hash_policy_used"] = bond.policy_used;
     return json;
 }
@@ -172,6 +172,7 @@ std::string flows_json(const FlowsReport& report) {
     head["time"] = valid_utf8(report.header.time);
     head["kernel"] = valid_utf8(report.header.kernel);
     head["attach"] = valid_utf8(report.header.attach);
+    head["attach_limits"] = limits_json(report.header.attach);
     head["window_seconds"] = number_or_null(report.seconds);
     head["interrupted"] = report.interrupted;
     head["flows_total"] = report.flows_total;

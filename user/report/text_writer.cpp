@@ -33,9 +33,10 @@ std::string header_text(const FlowsReport& report, const TextStyle& style) {
 
 std::string bond_heading(const BondReport& bond, const TextStyle& style) {
     std::string text = style.paint(style.clean(bond.name), sgr::bold);
-    text += fmt::format("  {}", to_text(bond.mode));
+    text += fmt::format("  {}", mode_words(bond));
     if (bond.policy_used) text += fmt::format("  {}", to_text(bond.policy));
-    text += fmt::format("  {} slave{}", bond.slaves.size(), bond.slaves.size() == 1 ? "" : "s");
+    text += fmt::format("  {} {}{}", bond.slaves.size(), bond.group ? "link" : "slave",
+                        bond.slaves.size() == 1 ? "" : "s");
     if (!bond.netns.empty()) text += fmt::format("  in namespace {}", style.clean(bond.netns));
     return text + '\n';
 }

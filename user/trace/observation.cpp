@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "user/trace/observation.h"
 
+#include "user/bond/link_group.h"
+#include "user/trace/tc_links.h"
+
 #include <algorithm>
+#include <array>
 
 namespace bondtrace {
 namespace {
@@ -46,12 +50,30 @@ std::uint64_t frames_between(const std::map<int, LinkCounters>& earlier,
     return frames;
 }
 
+// On Linux this clock is CLOCK_MONOTONIC, which the programs use as well.
+std::uint64_t nanoseconds_of(std::chrono::steady_clock::time_point time) {
+    return static_cast<std::uint64_t>(
+        std::chrono::duration_cast<std::chrono::nanoseconds>(time.time_since_epoch()).count());
+}
+
+// A group of links has no interface of its own, and no interface has this index.
+constexpr std::uint32_t group_ifindex = UINT32_MAX;
+
+bt_device device_of(const Bond& bond) {
+    return {bond.netns, bond.group ? group_ifindex : static_cast<std::uint32_t>(bond.ifindex)};
+}
+
+std::uint32_t link_flags(const Bond& bond) {
+    if (bond.group) return 0;
+    if (bond.mode == BondMode::lacp) return BT_LINK_LACP;
+    if (bond.mode == BondMode::balance_tlb || bond.mode == BondMode::balance_alb) return BT_LINK_LEARNING;
+    return 0;
+}
+
 void set_end(Observed& observed, std::chrono::steady_clock::time_point started,
              std::chrono::steady_clock::time_point ended) {
     observed.seconds = std::chrono::duration<double>(ended - started).count();
-    // On Linux this clock is CLOCK_MONOTONIC, which the programs use as well.
-    observed.ended_ns = static_cast<std::uint64_t>(
-        std::chrono::duration_cast<std::chrono::nanoseconds>(ended.time_since_epoch()).count());
+    observed.ended_ns = nanoseconds_of(ended);
 }
 
 } // namespace
@@ -63,25 +85,61 @@ Result<Observation> Observation::start(const NetNs& netns, const std::vector<std
     if (!monitor) return tl::make_unexpected(monitor.error());
     auto reader = LinkReader::open(netns);
     if (!reader) return tl::make_unexpected(reader.error());
-    auto bonds = reader->find_bonds(names);
+    auto bonds = config.links.empty() ? reader->find_bonds(names) : find_link_group(*reader, config.links);
     if (!bonds) return tl::make_unexpected(bonds.error());
+    if (const auto removed = remove_tc_leftovers(netns); !removed)
+        return tl::make_unexpected(removed.error());
     auto counters = CounterReader::open(netns);
     if (!counters) return tl::make_unexpected(counters.error());
     config.max_bonds = static_cast<std::uint32_t>(bonds->size());
-    auto tracer = Tracer::attach(config);
+    auto tracer = Tracer::attach(netns, config);
     if (!tracer) return tl::make_unexpected(tracer.error());
 
     Observation observation(netns, std::move(*reader), std::move(*monitor), std::move(*counters),
                             std::move(*tracer));
     observation.max_flows_ = config.max_flows;
+    observation.links_ = config.links;
     for (Bond& bond : *bonds) {
-        Watched watched{std::move(bond), {}};
+        Watched watched{std::move(bond), {}, {}};
         for (const Slave& slave : watched.bond.slaves)
             watched.members.push_back({.slave = slave});
         observation.watched_.push_back(std::move(watched));
     }
+    for (const Watched& watched : observation.watched_)
+        for (const Member& member : watched.members)
+            if (const auto attached = observation.attach_to(watched, member.slave.ifindex); !attached)
+                return tl::make_unexpected(attached.error());
+    if (observation.takes_notes())
+        if (const auto noted = observation.note_state(); !noted) return tl::make_unexpected(noted.error());
     if (const auto opened = observation.open_window(); !opened) return tl::make_unexpected(opened.error());
     return observation;
+}
+
+Result<std::vector<Bond>> Observation::read_state() const {
+    if (!is_group()) return reader_.read_bonds();
+    return find_link_group(reader_, links_, LinksMissing::allowed);
+}
+
+Result<void> Observation::attach_to(const Watched& watched, int ifindex) {
+    return tracer_.add_link(ifindex, {device_of(watched.bond), link_flags(watched.bond), 0});
+}
+
+// Read first, noted from when it has been read: a change in between makes itself heard at the next follow().
+Result<void> Observation::note_state() {
+    const auto bonds = read_state();
+    if (!bonds) return tl::make_unexpected(bonds.error());
+    const std::uint64_t now = nanoseconds_of(std::chrono::steady_clock::now());
+    for (Watched& watched : watched_)
+        for (const Bond& bond : *bonds)
+            if (bond.ifindex == watched.bond.ifindex) watched.notes.begin(now, choice_state(bond));
+    return {};
+}
+
+Result<std::optional<LinkCounters>> Observation::read_counters(int ifindex) {
+    const auto all = counters_.read(std::array{ifindex});
+    if (!all) return tl::make_unexpected(all.error());
+    const auto found = all->find(ifindex);
+    return found == all->end() ? std::nullopt : std::optional(found->second);
 }
 
 Result<Observation::Counters> Observation::read_counters() {
@@ -97,8 +155,8 @@ Result<void> Observation::begin_counting() {
         std::vector<int> slaves;
         for (const Member& member : watched.members)
             slaves.push_back(member.slave.ifindex);
-        const bt_device device{watched.bond.netns, static_cast<std::uint32_t>(watched.bond.ifindex)};
-        if (const auto counted = tracer_.count_bond(device, slaves); !counted) return counted;
+        if (const auto counted = tracer_.count_bond(device_of(watched.bond), slaves); !counted)
+            return counted;
     }
     return {};
 }
@@ -129,9 +187,10 @@ Result<void> Observation::open_window() {
     }
 }
 
-void Observation::leave(Member& member, const LinkCounters& now) {
+Result<void> Observation::leave(Member& member, const LinkCounters& now) {
     member.counted = counted_until(member, now);
     member.present = false;
+    return tracer_.remove_link(member.slave.ifindex);
 }
 
 LinkCounters Observation::counted_until(const Member& member, const LinkCounters& now) {
@@ -140,7 +199,7 @@ LinkCounters Observation::counted_until(const Member& member, const LinkCounters
     return counted;
 }
 
-void Observation::join(Watched& watched, const LinkEvent& event) {
+Result<void> Observation::join(Watched& watched, const LinkEvent& event) {
     const auto known =
         std::find_if(watched.members.begin(), watched.members.end(),
                      [&](const Member& member) { return member.slave.ifindex == event.ifindex; });
@@ -149,27 +208,53 @@ void Observation::join(Watched& watched, const LinkEvent& event) {
     member.slave.name = event.name;
     member.present = true;
     member.base = event.counters.value_or(LinkCounters{});
+    if (tracer_.attachment() != Attachment::tc) return {};
+    // What passed before the programs were attached was not counted, so it is not to be compared.
+    if (const auto attached = attach_to(watched, event.ifindex); !attached) return attached;
+    const auto counters = read_counters(event.ifindex);
+    if (!counters) return tl::make_unexpected(counters.error());
+    if (*counters) member.base = **counters;
+    return {};
 }
 
-void Observation::apply(const LinkEvent& event) {
+bool Observation::belongs(const Watched& watched, const LinkEvent& event) const {
+    if (event.deleted) return false;
+    if (!is_group()) return event.master == watched.bond.ifindex;
+    return std::find(links_.begin(), links_.end(), event.name) != links_.end() ||
+           std::any_of(watched.members.begin(), watched.members.end(),
+                       [&](const Member& member) { return member.slave.ifindex == event.ifindex; });
+}
+
+Result<void> Observation::apply(const LinkEvent& event) {
     for (Watched& watched : watched_) {
-        if (event.ifindex == watched.bond.ifindex) watched.bond.name = event.name;
+        if (!is_group() && event.ifindex == watched.bond.ifindex) watched.bond.name = event.name;
         bool known = false;
+        const bool belongs_here = belongs(watched, event);
         for (Member& member : watched.members) {
             if (member.slave.ifindex != event.ifindex) continue;
             member.slave.name = event.name;
             if (!member.present) continue;
             known = true;
-            if (event.deleted || event.master != watched.bond.ifindex)
-                leave(member, event.counters.value_or(member.base));
+            if (!belongs_here)
+                if (const auto left = leave(member, event.counters.value_or(member.base)); !left) return left;
         }
-        if (!known && !event.deleted && event.master == watched.bond.ifindex) join(watched, event);
+        if (!known && belongs_here)
+            if (const auto joined = join(watched, event); !joined) return joined;
     }
+    return {};
+}
+
+bool Observation::concerns(const LinkEvent& event) const {
+    return std::any_of(watched_.begin(), watched_.end(), [&](const Watched& watched) {
+        return event.ifindex == watched.bond.ifindex || event.master == watched.bond.ifindex ||
+               std::any_of(watched.members.begin(), watched.members.end(),
+                           [&](const Member& member) { return member.slave.ifindex == event.ifindex; });
+    });
 }
 
 // After lost events: what the state is now says who joined and who left; their counters are those of now.
 Result<void> Observation::reread() {
-    const auto bonds = reader_.read_bonds();
+    const auto bonds = read_state();
     if (!bonds) return tl::make_unexpected(bonds.error());
     const auto counters = read_counters();
     if (!counters) return tl::make_unexpected(counters.error());
@@ -181,35 +266,52 @@ Result<void> Observation::reread() {
             const Slave* slave = now != bonds->end() ? now->find_slave(member.slave.ifindex) : nullptr;
             if (slave) continue;
             const auto last = counters->find(member.slave.ifindex);
-            leave(member, last != counters->end() ? last->second : member.base);
+            if (const auto left = leave(member, last != counters->end() ? last->second : member.base); !left)
+                return left;
         }
         if (now == bonds->end()) continue;
         watched.bond.name = now->name;
         for (const Slave& slave : now->slaves)
-            apply({.ifindex = slave.ifindex,
-                   .name = slave.name,
-                   .is_bond = false,
-                   .master = watched.bond.ifindex,
-                   .deleted = false,
-                   .counters = slave.counters});
+            if (const auto applied = apply({.ifindex = slave.ifindex,
+                                            .name = slave.name,
+                                            .is_bond = false,
+                                            .master = watched.bond.ifindex,
+                                            .deleted = false,
+                                            .counters = slave.counters});
+                !applied)
+                return applied;
     }
     return {};
 }
 
 Result<void> Observation::follow() {
+    const std::uint64_t asked = nanoseconds_of(std::chrono::steady_clock::now());
     const auto changes = monitor_.poll_events();
     if (!changes) return tl::make_unexpected(changes.error());
+    const bool changed =
+        changes->must_reread || std::any_of(changes->events.begin(), changes->events.end(),
+                                            [&](const LinkEvent& event) { return concerns(event); });
+    for (Watched& watched : watched_)
+        changed ? watched.notes.disturbed() : watched.notes.quiet_until(asked);
     for (const LinkEvent& event : changes->events)
-        apply(event);
-    if (changes->must_reread) return reread();
-    return {};
+        if (const auto applied = apply(event); !applied) return applied;
+    if (changes->must_reread)
+        if (const auto read = reread(); !read) return read;
+    return changed && takes_notes() ? note_state() : Result<void>{};
+}
+
+void Observation::check_notes(const std::vector<Bond>& bonds) {
+    for (Watched& watched : watched_)
+        for (const Bond& bond : bonds)
+            if (bond.ifindex == watched.bond.ifindex) watched.notes.check(choice_state(bond));
 }
 
 Result<Observed> Observation::snapshot() {
     if (const auto followed = follow(); !followed) return tl::make_unexpected(followed.error());
-    const auto bonds = reader_.read_bonds();
+    const auto bonds = read_state();
     if (!bonds) return tl::make_unexpected(bonds.error());
 
+    check_notes(*bonds);
     // The flow table may take long to read, the counters do not: what they disagree by is what passed in
     // between.
     const auto before = read_counters();
@@ -229,9 +331,10 @@ Result<Observed> Observation::snapshot() {
 Result<Observed> Observation::finish() {
     // Whatever takes time comes before or after, not between the readings that are to be of one instant.
     if (const auto followed = follow(); !followed) return tl::make_unexpected(followed.error());
-    const auto bonds = reader_.read_bonds();
+    const auto bonds = read_state();
     if (!bonds) return tl::make_unexpected(bonds.error());
 
+    check_notes(*bonds);
     const auto before = read_counters();
     if (!before) return tl::make_unexpected(before.error());
     const auto ended = std::chrono::steady_clock::now();
@@ -250,8 +353,11 @@ Result<Observed> Observation::finish() {
 Observed Observation::assemble(const std::vector<Bond>& bonds, const Counters& counters,
                                TraceReading reading) const {
     Observed observed;
-    observed.attachment = tracer_.attachment();
+    observed.attachment = to_text(tracer_.attachment());
+    observed.passed_over = tracer_.passed_over();
     observed.max_flows = max_flows_;
+    for (FlowEntry& flow : reading.flows)
+        watched_[flow.bond].notes.complete(flow);
     observed.flows = std::move(reading.flows);
     observed.stats = reading.stats;
     observed.programs = reading.programs;

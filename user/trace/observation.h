@@ -8,11 +8,13 @@
 #include "user/bond/counter_reader.h"
 #include "user/bond/link_monitor.h"
 #include "user/bond/netlink_reader.h"
+#include "user/trace/choice_notes.h"
 #include "user/trace/observed.h"
 #include "user/trace/tracer.h"
 
 #include <chrono>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,7 +22,8 @@ namespace bondtrace {
 
 class Observation {
   public:
-    // Finds the bonds (all when `names` is empty), attaches and starts counting.
+    // Finds the bonds (all when `names` is empty), or the links of config.links, attaches and starts
+    // counting. Removes what killed runs have left in the namespace.
     static Result<Observation> start(const NetNs& netns, const std::vector<std::string>& names,
                                      TraceConfig config);
 
@@ -34,6 +37,10 @@ class Observation {
     Result<Observed> snapshot();
     // Stops counting and hands over what was seen.
     Result<Observed> finish();
+
+    // How it is attached, and why not better.
+    [[nodiscard]] Attachment attachment() const { return tracer_.attachment(); }
+    [[nodiscard]] const std::vector<std::string>& passed_over() const { return tracer_.passed_over(); }
 
     // See Tracer::measure_cost().
     Result<void> measure_cost() { return tracer_.measure_cost(); }
@@ -53,22 +60,35 @@ class Observation {
     struct Watched {
         Bond bond;
         std::vector<Member> members;
+        ChoiceNotes notes; // where the programs cannot note it
     };
 
     Observation(NetNs netns, LinkReader reader, LinkMonitor monitor, CounterReader counters, Tracer tracer)
         : netns_(std::move(netns)), reader_(std::move(reader)), monitor_(std::move(monitor)),
           counters_(std::move(counters)), tracer_(std::move(tracer)) {}
 
+    // The bonds as they are now, or the one group that stands for links.
+    Result<std::vector<Bond>> read_state() const;
+    [[nodiscard]] bool takes_notes() const {
+        return tracer_.attachment() != Attachment::fentry && !is_group();
+    }
+    [[nodiscard]] bool is_group() const { return !links_.empty(); }
+    Result<void> note_state();
+    void check_notes(const std::vector<Bond>& bonds);
+    Result<void> attach_to(const Watched& watched, int ifindex);
     Result<void> open_window();
     Result<void> begin_counting();
     using Counters = std::map<int, LinkCounters>;
     Result<Counters> read_counters();
+    Result<std::optional<LinkCounters>> read_counters(int ifindex);
     [[nodiscard]] Observed assemble(const std::vector<Bond>& bonds, const Counters& counters,
                                     TraceReading reading) const;
     Result<void> reread();
-    void apply(const LinkEvent& event);
-    static void join(Watched& watched, const LinkEvent& event);
-    static void leave(Member& member, const LinkCounters& now);
+    Result<void> apply(const LinkEvent& event);
+    [[nodiscard]] bool concerns(const LinkEvent& event) const;
+    [[nodiscard]] bool belongs(const Watched& watched, const LinkEvent& event) const;
+    Result<void> join(Watched& watched, const LinkEvent& event);
+    Result<void> leave(Member& member, const LinkCounters& now);
     static LinkCounters counted_until(const Member& member, const LinkCounters& now);
 
     NetNs netns_;
@@ -77,6 +97,7 @@ class Observation {
     CounterReader counters_;
     Tracer tracer_;
     std::vector<Watched> watched_;
+    std::vector<std::string> links_;
     std::uint32_t max_flows_ = 0;
     std::uint64_t skew_ = 0;
     std::chrono::steady_clock::time_point started_;

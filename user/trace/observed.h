@@ -27,7 +27,8 @@ struct ObservedBond {
 };
 
 struct Observed {
-    std::string attachment;
+    std::string attachment;               // "fentry"
+    std::vector<std::string> passed_over; // better ones, and why they do not work: a line each
     double seconds = 0;
     std::uint64_t ended_ns = 0; // CLOCK_MONOTONIC
     std::uint32_t max_flows = 0;

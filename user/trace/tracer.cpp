@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "user/trace/tracer.h"
 
-#include "bondtrace.skel.h"
 #include "user/base/fd.h"
 #include "user/trace/batch.h"
 #include "user/trace/flow_caches.h"
+#include "user/trace/libbpf_log.h"
 #include "user/trace/map_memory.h"
+#include "user/trace/rung.h"
 #include "user/trace/support.h"
 
 #include <algorithm>
@@ -13,15 +14,13 @@
 #include <atomic>
 #include <bit>
 #include <cerrno>
-#include <cstdarg>
-#include <cstdio>
-#include <cstring>
-#include <ctime>
+#include <utility>
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <linux/membarrier.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -29,32 +28,6 @@
 namespace bondtrace {
 
 namespace {
-
-// libbpf has one print function a process; loading happens on one thread.
-bool print_libbpf = false;
-std::string last_libbpf_warning;
-
-int libbpf_print(libbpf_print_level level, const char* format, va_list arguments) {
-    std::array<char, 4096> line{};
-    const int length = std::vsnprintf(line.data(), line.size(), format, arguments);
-    if (print_libbpf) std::fputs(line.data(), stderr);
-    if (level == LIBBPF_WARN && last_libbpf_warning.empty()) last_libbpf_warning = line.data();
-    return length;
-}
-
-struct SkeletonDestroy {
-    void operator()(bondtrace_bpf* skeleton) const { bondtrace_bpf__destroy(skeleton); }
-};
-using Skeleton = std::unique_ptr<bondtrace_bpf, SkeletonDestroy>;
-
-tl::unexpected<Error> bpf_failure(int error, std::string_view what) {
-    while (!last_libbpf_warning.empty() && last_libbpf_warning.back() == '\n')
-        last_libbpf_warning.pop_back();
-    std::string advice =
-        "run again with -v for the verifier's log, and `bondtrace check` for what this kernel allows";
-    if (!last_libbpf_warning.empty()) advice = last_libbpf_warning + "\n" + advice;
-    return fail_errno(error, what, advice);
-}
 
 // Waits for a grace period, so that no program is still counting for a bond that was taken out of the map.
 Result<void> wait_for_programs() {
@@ -85,6 +58,7 @@ void add(bt_slave_totals& sum, const bt_slave_totals& part) {
 void add(bt_stats& sum, const bt_stats& part) {
     sum.slots_full += part.slots_full;
     sum.consumed_unknown += part.consumed_unknown;
+    sum.entry_missed += part.entry_missed;
 }
 
 // Sum over CPUs of element `index` of a per-CPU array.
@@ -118,7 +92,9 @@ bool is_realtime_kernel() {
 } // namespace
 
 struct Tracer::State {
-    Skeleton skeleton;
+    std::unique_ptr<Rung> rung;
+    std::vector<std::string> passed_over;
+    const bpf_map *flows = nullptr, *counters = nullptr, *claims = nullptr;
     std::size_t possible_cpus = 0;
     std::uint32_t bond_places = 0;
     MapMemory<bt_bond> bond_memory;
@@ -158,70 +134,121 @@ Tracer::Tracer(Tracer&&) noexcept = default;
 Tracer& Tracer::operator=(Tracer&&) noexcept = default;
 Tracer::~Tracer() = default;
 
-Result<Tracer> Tracer::attach(const TraceConfig& config) {
-    print_libbpf = config.verbose;
-    last_libbpf_warning.clear();
-    libbpf_set_print(libbpf_print);
+namespace {
 
-    const auto support = probe_support(false);
+Result<std::unique_ptr<Rung>> open_rung(Attachment attachment, const RungConfig& config) {
+    switch (attachment) {
+    case Attachment::fentry:
+        return open_fentry(config);
+    case Attachment::kprobe:
+        return open_kprobe(config);
+    case Attachment::tc:
+        return open_tc(config);
+    }
+    return fail(ErrorKind::internal, "an attachment that does not exist was asked for");
+}
+
+struct Opened {
+    std::unique_ptr<Rung> rung;
+    std::vector<std::string> passed_over;
+};
+
+// One that was asked for, or the first that works. By what the kernel has, and by loading: never by its
+// version.
+Result<Opened> climb(const RungConfig& settings, const TraceConfig& config) {
+    auto support = probe_support();
     if (!support) return tl::make_unexpected(support.error());
-    if (const auto possible = support->fentry(); !possible) return tl::make_unexpected(possible.error());
+    RungConfig with_support = settings;
+    with_support.support = &*support;
+    const bool on_links = !config.links.empty();
+    if (on_links && config.attach.value_or(Attachment::tc) != Attachment::tc)
+        return fail(ErrorKind::usage,
+                    fmt::format("links that are no bond's cannot be traced by {}", to_text(*config.attach)),
+                    "leave --attach away, or say --attach tc");
+    Opened opened;
+    std::optional<Error> first;
+    for (const Attachment attachment : all_attachments) {
+        if (config.attach.value_or(attachment) != attachment) continue;
+        if (on_links && attachment != Attachment::tc) continue;
+        if (attachment == Attachment::kprobe) read_symbols(*support);
+        start_libbpf_log(config.verbose);
+        const auto possible = support->allows(attachment, !on_links);
+        auto rung = possible ? open_rung(attachment, with_support) : tl::make_unexpected(possible.error());
+        if (rung) {
+            opened.rung = std::move(*rung);
+            return opened;
+        }
+        opened.passed_over.push_back(fmt::format("{}: {}", to_text(attachment), rung.error().what));
+        if (!first) first = rung.error();
+    }
+    // The advice for the best attachment is the best advice; the others' reasons are named with it.
+    if (opened.passed_over.size() > 1) {
+        first->what = fmt::format("no attachment works here; {}", fmt::join(opened.passed_over, "; "));
+    }
+    return tl::make_unexpected(*first);
+}
 
+Result<const bpf_map*> find_map(const bpf_object* object, const char* name) {
+    const bpf_map* const map = bpf_object__find_map_by_name(object, name);
+    if (!map) return fail(ErrorKind::internal, fmt::format("the BPF object has no map {}", name));
+    return map;
+}
+
+template<typename T>
+Result<void> map_memory(const bpf_object* object, const char* name, MapMemory<T>& memory) {
+    const auto map = find_map(object, name);
+    if (!map) return tl::make_unexpected(map.error());
+    auto mapped = MapMemory<T>::map(*map);
+    if (!mapped) return tl::make_unexpected(mapped.error());
+    memory = std::move(*mapped);
+    return {};
+}
+
+} // namespace
+
+Result<Tracer> Tracer::attach(const NetNs& netns, const TraceConfig& config) {
     auto state = std::make_unique<State>();
     const int cpus = libbpf_num_possible_cpus();
     if (cpus <= 0) return fail_errno(-cpus, "asking for the number of possible CPUs");
     state->possible_cpus = static_cast<std::size_t>(cpus);
-
-    state->skeleton.reset(bondtrace_bpf__open());
-    if (!state->skeleton) return bpf_failure(errno, "opening the BPF programs");
-    bondtrace_bpf& skeleton = *state->skeleton;
-    for (const HookSupport& hook : support->hooks) {
-        if (hook.in_btf) continue;
-        bpf_program* program = nullptr;
-        bpf_object__for_each_program(program,
-                                     skeleton.obj) if (std::string_view(bpf_program__section_name(program))
-                                                           .ends_with(hook.hook.function))
-            bpf_program__set_autoload(program, false);
-    }
-    if (support->port_slave_offset)
-        skeleton.rodata->bt_port_slave_offset = *support->port_slave_offset;
-    else
-        bpf_program__set_autoload(skeleton.progs.bt_lacpdu, false);
     // Room to spare, so that hardly a place is taken twice.
     state->bond_places = std::bit_ceil(std::max<std::uint32_t>(config.max_bonds * 8, 16));
-    skeleton.rodata->bt_bond_places = state->bond_places;
-    timespec tick{};
-    if (clock_getres(CLOCK_MONOTONIC_COARSE, &tick) != 0)
-        return fail_errno(errno, "asking for the clock's resolution");
-    skeleton.rodata->bt_tick_ns =
-        static_cast<std::uint64_t>(tick.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(tick.tv_nsec);
     state->slots = config.max_bonds * BT_MAX_SLAVES;
-    skeleton.rodata->bt_slots = state->slots;
-    skeleton.rodata->bt_caching = is_realtime_kernel() ? 0 : 1;
-    const auto cpu_count = static_cast<std::uint32_t>(cpus);
-    const std::array sizes{
-        std::pair{skeleton.maps.bt_bonds, state->bond_places},
-        std::pair{skeleton.maps.bt_flows, config.max_flows},
-        std::pair{skeleton.maps.bt_totals, cpu_count * state->slots},
-        std::pair{skeleton.maps.bt_caches, cpu_count},
-    };
-    for (const auto& [map, size] : sizes)
-        if (const int error = bpf_map__set_max_entries(map, size); error != 0)
-            return bpf_failure(-error, fmt::format("sizing map {}", bpf_map__name(map)));
-    if (const int error = bondtrace_bpf__load(&skeleton); error != 0)
-        return bpf_failure(-error, "loading the BPF programs");
-    auto bonds = MapMemory<bt_bond>::map(skeleton.maps.bt_bonds);
-    if (!bonds) return tl::make_unexpected(bonds.error());
-    auto totals = MapMemory<bt_slave_totals>::map(skeleton.maps.bt_totals);
-    if (!totals) return tl::make_unexpected(totals.error());
-    auto caches = MapMemory<bt_cache>::map(skeleton.maps.bt_caches);
-    if (!caches) return tl::make_unexpected(caches.error());
-    state->bond_memory = std::move(*bonds);
-    state->totals = std::move(*totals);
-    state->caches = std::move(*caches);
-    if (const int error = bondtrace_bpf__attach(&skeleton); error != 0)
-        return bpf_failure(-error, "attaching the BPF programs");
+
+    auto opened = climb({.max_flows = config.max_flows,
+                         .bond_places = state->bond_places,
+                         .slots = state->slots,
+                         .cpus = static_cast<std::uint32_t>(cpus),
+                         .caching = !is_realtime_kernel(),
+                         .netns = &netns,
+                         .support = nullptr},
+                        config);
+    if (!opened) return tl::make_unexpected(opened.error());
+    state->rung = std::move(opened->rung);
+    state->passed_over = std::move(opened->passed_over);
+    const bpf_object* const object = state->rung->object();
+    for (const auto& [name, map] :
+         {std::pair{"bt_flows", &state->flows}, std::pair{"bt_counters", &state->counters},
+          std::pair{"bt_claims", &state->claims}}) {
+        const auto found = find_map(object, name);
+        if (!found) return tl::make_unexpected(found.error());
+        *map = *found;
+    }
+    if (const auto mapped = map_memory(object, "bt_bonds", state->bond_memory); !mapped)
+        return tl::make_unexpected(mapped.error());
+    if (const auto mapped = map_memory(object, "bt_totals", state->totals); !mapped)
+        return tl::make_unexpected(mapped.error());
+    if (const auto mapped = map_memory(object, "bt_caches", state->caches); !mapped)
+        return tl::make_unexpected(mapped.error());
     return Tracer(std::move(state));
+}
+
+Result<void> Tracer::add_link(int ifindex, const bt_link& link) {
+    return state_->rung->add_link(ifindex, link);
+}
+
+Result<void> Tracer::remove_link(int ifindex) {
+    return state_->rung->remove_link(ifindex);
 }
 
 Result<void> Tracer::count_bond(bt_device device, std::span<const int> slave_ifindexes) {
@@ -260,17 +287,20 @@ Result<void> Tracer::stop() {
 Result<void> Tracer::reset() {
     State& state = *state_;
     if (const auto settled = state.settle(); !settled) return settled;
-    const int flows = bpf_map__fd(state.skeleton->maps.bt_flows);
+    const int flows = bpf_map__fd(state.flows);
     bt_flow_key key{};
     while (bpf_map_get_next_key(flows, nullptr, &key) == 0)
         if (bpf_map_delete_elem(flows, &key) != 0) return fail_errno(errno, "clearing map bt_flows");
     // Nobody counts any more.
     std::fill(state.totals.all().begin(), state.totals.all().end(), bt_slave_totals{});
     std::fill(state.caches.all().begin(), state.caches.all().end(), bt_cache{});
+    std::uint32_t claimed = 0;
+    while (bpf_map_get_next_key(bpf_map__fd(state.claims), nullptr, &claimed) == 0)
+        if (bpf_map_delete_elem(bpf_map__fd(state.claims), &claimed) != 0)
+            return fail_errno(errno, "clearing map bt_claims");
     const std::vector<bt_stats> no_stats(state.possible_cpus);
     const std::uint32_t zero = 0;
-    if (bpf_map_update_elem(bpf_map__fd(state.skeleton->maps.bt_counters), &zero, no_stats.data(), BPF_ANY) !=
-        0)
+    if (bpf_map_update_elem(bpf_map__fd(state.counters), &zero, no_stats.data(), BPF_ANY) != 0)
         return fail_errno(errno, "clearing map bt_counters");
     state.bonds.clear();
     return {};
@@ -279,7 +309,7 @@ Result<void> Tracer::reset() {
 Result<ProgramStats> Tracer::State::program_stats() const {
     ProgramStats stats;
     bpf_program* program = nullptr;
-    bpf_object__for_each_program(program, skeleton->obj) {
+    bpf_object__for_each_program(program, rung->object()) {
         const int fd = bpf_program__fd(program);
         if (fd < 0) continue; // not loaded: this driver has no such function
         bpf_prog_info info{};
@@ -299,10 +329,9 @@ Result<TraceReading> Tracer::read() const {
     TraceReading reading;
 
     // Flows first, slaves after: a slot that a flow names is then known.
-    const int flows = bpf_map__fd(state.skeleton->maps.bt_flows);
+    const int flows = bpf_map__fd(state.flows);
     FlowCaches caches(state.caches.all());
-    auto raw =
-        read_hash<bt_flow_key, bt_flow_value>(flows, bpf_map__max_entries(state.skeleton->maps.bt_flows));
+    auto raw = read_hash<bt_flow_key, bt_flow_value>(flows, bpf_map__max_entries(state.flows));
     if (!raw) return tl::make_unexpected(raw.error());
     caches.add_to(*raw, [flows](const bt_flow_key& key) -> std::optional<bt_flow_value> {
         bt_flow_value value{};
@@ -333,7 +362,7 @@ Result<TraceReading> Tracer::read() const {
     }
 
     std::vector<bt_stats> stats(state.possible_cpus);
-    const auto sum = read_per_cpu(state.skeleton->maps.bt_counters, 0, stats);
+    const auto sum = read_per_cpu(state.counters, 0, stats);
     if (!sum) return tl::make_unexpected(sum.error());
     reading.stats = *sum;
     const auto programs = state.program_stats();
@@ -349,8 +378,12 @@ Result<void> Tracer::measure_cost() {
     return {};
 }
 
-std::string Tracer::attachment() const {
-    return "fentry";
+Attachment Tracer::attachment() const {
+    return state_->rung->attachment();
+}
+
+const std::vector<std::string>& Tracer::passed_over() const {
+    return state_->passed_over;
 }
 
 std::string libbpf_version() {
@@ -358,7 +391,10 @@ std::string libbpf_version() {
 }
 
 std::vector<std::string> compiled_attachments() {
-    return {"fentry"};
+    std::vector<std::string> names;
+    for (const Attachment attachment : all_attachments)
+        names.emplace_back(to_text(attachment));
+    return names;
 }
 
 } // namespace bondtrace

@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "tests/kernel/support/window.h"
 
+#include "tests/kernel/support/command.h"
+
+#include <cstdlib>
 #include <stdexcept>
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 namespace bondtrace::test {
 namespace {
@@ -42,6 +46,31 @@ Sum sum_of_flows(const Observed& observed, std::size_t bond, int slave_ifindex, 
 
 } // namespace
 
+Attachment test_attachment() {
+    const char* const name = std::getenv("BONDTRACE_ATTACH");
+    if (!name) return Attachment::fentry;
+    const auto attachment = parse_attachment(name);
+    if (!attachment)
+        throw std::runtime_error(std::string("BONDTRACE_ATTACH: no attachment is called ") + name);
+    return *attachment;
+}
+
+TraceConfig test_config() {
+    TraceConfig config;
+    if (std::getenv("BONDTRACE_ATTACH")) config.attach = test_attachment();
+    return config;
+}
+
+bool programs_note_choices() {
+    return test_attachment() == Attachment::fentry ||
+           (test_attachment() == Attachment::kprobe && ::access("/sys/kernel/btf/bonding", F_OK) == 0);
+}
+
+bool set_policy(const std::string& policy) {
+    return static_cast<bool>(
+        run({"ip", "-n", "bt-a", "link", "set", "bond0", "type", "bond", "xmit_hash_policy", policy}));
+}
+
 LabEnds LabEnds::open() {
     return {must_open("bt-a"), must_open("bt-b")};
 }
@@ -49,6 +78,7 @@ LabEnds LabEnds::open() {
 Result<Observed> observe(const NetNs& netns, const std::function<Result<void>()>& traffic,
                          TraceConfig config) {
     constexpr int max_windows = 5;
+    if (!config.attach) config.attach = test_config().attach;
     for (int window = 1;; ++window) {
         auto observation = Observation::start(netns, {"bond0"}, config);
         if (!observation) return tl::make_unexpected(observation.error());

@@ -12,6 +12,16 @@
 
 namespace bondtrace::test {
 
+// The attachment that these tests are run with: that of the environment variable BONDTRACE_ATTACH (which the
+// program heeds, too), otherwise fentry, which auto must find on the kernels that have it.
+Attachment test_attachment();
+TraceConfig test_config();
+// Whether the programs note what the bond decided from: with kprobe, where the driver has BTF.
+bool programs_note_choices();
+// Whether this kernel's driver knows a policy (vlan+srcmac: since 5.12); sets it on bond0 of namespace bt-a
+// to find out.
+bool set_policy(const std::string& policy);
+
 // The two ends of topology `direct` (tools/lab/topologies/direct.sh).
 struct LabEnds {
     NetNs a, b;
@@ -29,7 +39,7 @@ struct LabEnds {
 // opening or the closing of the window, where counters and hooks cannot be compared exactly, it is done over,
 // a few times.
 Result<Observed> observe(const NetNs& netns, const std::function<Result<void>()>& traffic,
-                         TraceConfig config = {});
+                         TraceConfig config = test_config());
 
 // What a slave's packet and byte counters count; see facts on veth with and without segmentation offload.
 enum class Unit { skb, wire };

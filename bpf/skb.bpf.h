@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The attach points. Each finds the bond in one lookup, so that bonds which are not traced cost no more, describes the
- * frame as a struct bt_packet and lets bt_account() count it.
+ * What the attach points in the bonding driver (fentry, kprobe) share: a struct sk_buff as a struct bt_packet, what the
+ * bond decided from, and both ends of bond_handle_frame(). All of it by probing reads, which work in either.
  */
+#ifndef BONDTRACE_SKB_BPF_H
+#define BONDTRACE_SKB_BPF_H
+
 #include <linux/bpf.h>
 
 #include <bpf/bpf_core_read.h>
@@ -13,8 +16,6 @@
 #include "bpf/kernel.bpf.h"
 
 #include "bpf/account.bpf.h"
-
-char LICENSE[] SEC("license") = "GPL";
 
 struct bt_origin {
 	struct bonding *bond;
@@ -43,7 +44,7 @@ static __always_inline long bt_read_headers(const struct bt_packet *packet, stru
 /* tls_is_skb_tx_device_offloaded(): the socket's packets go to the device that encrypts them, whatever the hash. */
 static __always_inline int bt_is_offloaded(const struct sk_buff *skb)
 {
-	const struct sock *sk = skb->sk;
+	const struct sock *sk = BPF_CORE_READ(skb, sk);
 	__u8 state;
 
 	if (!sk || !bpf_core_field_exists(sk->sk_validate_xmit_skb))
@@ -56,38 +57,47 @@ static __always_inline int bt_is_offloaded(const struct sk_buff *skb)
 
 /*
  * What decided about the slave, read a moment after the decision. Another CPU can change the bond in between, which
- * takes a change of configuration or link within some hundred nanoseconds.
+ * takes a change of configuration or link within some hundred nanoseconds. Without BTF of the driver, only what is in the
+ * skb: the rest is left to user space.
  */
 static __always_inline void bt_note_origin(const struct bt_origin *origin, struct bt_flow_value *value)
 {
 	struct bond_up_slave *usable;
+	struct bonding *bond;
+	struct sk_buff *skb; /* CO-RE would take origin's own layout for the kernel's, too */
 	struct slave *active;
 
 	if (!origin)
 		return;
-	value->hash_flags |= BT_HASH_NOTED;
-	value->skb_hash = origin->skb->hash;
-	value->protocol = bpf_ntohs(origin->skb->protocol);
-	value->mode = origin->bond->params.mode;
-	value->policy = origin->bond->params.xmit_policy;
-	if (BPF_CORE_READ_BITFIELD(origin->skb, l4_hash))
+	skb = origin->skb;
+	value->hash_flags |= BT_HASH_PROTOCOL | BT_HASH_SKB;
+	value->skb_hash = BPF_CORE_READ(skb, hash);
+	value->protocol = bpf_ntohs(BPF_CORE_READ(skb, protocol));
+	if (BPF_CORE_READ_BITFIELD_PROBED(skb, l4_hash))
 		value->hash_flags |= BT_HASH_L4;
-	if (origin->bond->params.tlb_dynamic_lb)
-		value->hash_flags |= BT_HASH_TLB_DYNAMIC;
-	if (bt_is_offloaded(origin->skb))
+	if (bt_is_offloaded(skb))
 		value->hash_flags |= BT_HASH_OFFLOADED;
-	active = origin->bond->curr_active_slave;
+	if (!bpf_core_field_exists(struct bonding, usable_slaves))
+		return;
+
+	bond = origin->bond;
+	value->hash_flags |= BT_HASH_NOTED;
+	value->mode = BPF_CORE_READ(bond, params.mode);
+	value->policy = BPF_CORE_READ(bond, params.xmit_policy);
+	if (BPF_CORE_READ(bond, params.tlb_dynamic_lb))
+		value->hash_flags |= BT_HASH_TLB_DYNAMIC;
+	active = BPF_CORE_READ(bond, curr_active_slave);
 	if (active) {
 		value->hash_flags |= BT_HASH_HAS_ACTIVE;
-		if (active->dev == origin->slave)
+		if (BPF_CORE_READ(active, dev) == origin->slave)
 			value->hash_flags |= BT_HASH_ACTIVE;
 	}
 
 	/* The order the driver itself indexes with, at this very instant; nowhere exported. */
-	usable = origin->bond->usable_slaves;
+	usable = BPF_CORE_READ(bond, usable_slaves);
 	if (!usable)
 		return;
-	value->usable_count = usable->count;
+	value->usable_count = BPF_CORE_READ(usable, count);
 	value->hash_flags |= BT_HASH_USABLE;
 	for (__u32 i = 0; i < BT_MAX_SLAVES && i < value->usable_count; i++) {
 		struct slave *slave = NULL;
@@ -118,32 +128,19 @@ static __always_inline void bt_fill_gso(struct bt_packet *packet, struct sk_buff
 	}
 }
 
-SEC("fentry/bond_dev_queue_xmit")
-int BPF_PROG(bt_tx, struct bonding *bond, struct sk_buff *skb, struct net_device *slave_dev)
+/* For whoever may only probe. DATA is where the Ethernet header is, PULLED how much of it is in front of skb->data. */
+static __always_inline void bt_fill_packet(struct bt_packet *packet, struct sk_buff *skb, __u32 pulled)
 {
-	struct bt_device id = {
-		.netns = slave_dev->nd_net.net->ns.inum,
-		.ifindex = bond->dev->ifindex,
-	};
-	struct bt_origin origin = {.bond = bond, .skb = skb, .slave = slave_dev};
-	struct bt_packet packet = {};
-	struct bt_bond *traced;
-
-	traced = bt_find_bond(id);
-	if (!traced)
-		return 0;
-
-	packet.frame = skb->data;
-	packet.len = skb->len;
-	packet.linear = packet.len - skb->data_len;
-	packet.tci = skb->vlan_tci;
+	packet->frame = BPF_CORE_READ(skb, data) - pulled;
+	packet->len = BPF_CORE_READ(skb, len) + pulled;
+	packet->linear = packet->len - BPF_CORE_READ(skb, data_len);
 	if (bpf_core_field_exists(struct sk_buff___vlan_all, vlan_all))
-		packet.tagged = ((struct sk_buff___vlan_all *)skb)->vlan_all != 0;
+		packet->tagged = BPF_CORE_READ((struct sk_buff___vlan_all *)skb, vlan_all) != 0;
 	else
-		packet.tagged = BPF_CORE_READ_BITFIELD((struct sk_buff___vlan_bit *)skb, vlan_present);
-	bt_fill_gso(&packet, skb, skb->head, skb->end);
-	bt_account(traced, slave_dev->ifindex, &packet, 0, &origin);
-	return 0;
+		packet->tagged = BPF_CORE_READ_BITFIELD_PROBED((struct sk_buff___vlan_bit *)skb, vlan_present);
+	if (packet->tagged)
+		packet->tci = BPF_CORE_READ(skb, vlan_tci);
+	bt_fill_gso(packet, skb, BPF_CORE_READ(skb, head), BPF_CORE_READ(skb, end));
 }
 
 /*
@@ -163,43 +160,25 @@ struct {
 	__type(value, struct bt_slow_frame);
 } bt_slow_frames SEC(".maps");
 
-/* bond_handle_frame()'s only argument is a pointer to the skb's pointer, which no context access may read before 6.19. */
-static __always_inline struct sk_buff *bt_rx_skb(void *ctx)
+/* Supplied by the attach point: the bond that a device is a slave of; ifindex 0 when that is none. */
+static __always_inline void bt_bond_of_slave(struct net_device *slave_dev, struct bt_device *bond);
+
+/* At the entry of bond_handle_frame(). */
+static __always_inline void bt_rx_entered(struct sk_buff *skb)
 {
-	struct sk_buff *skb = NULL;
-	__u64 argument = 0;
-
-	if (!bpf_get_func_arg(ctx, 0, &argument))
-		bpf_probe_read_kernel(&skb, sizeof(skb), (const void *)argument);
-	return skb;
-}
-
-static __always_inline void bt_bond_of_slave(struct net_device *slave_dev, struct bt_device *bond)
-{
-	struct slave *slave = BPF_CORE_READ(slave_dev, rx_handler_data);
-
-	bond->netns = BPF_CORE_READ(slave_dev, nd_net.net, ns.inum);
-	bond->ifindex = BPF_CORE_READ(slave, bond, dev, ifindex);
-}
-
-SEC("fentry/bond_handle_frame")
-int bt_rx_enter(void *ctx)
-{
-	struct sk_buff *skb = bt_rx_skb(ctx);
 	struct bt_slow_frame *slow;
 	struct net_device *dev;
 	__u32 zero = 0;
 
 	if (BPF_CORE_READ(skb, protocol) != bpf_htons(ETH_P_SLOW))
-		return 0;
+		return;
 	slow = bpf_map_lookup_elem(&bt_slow_frames, &zero);
 	if (!slow)
-		return 0;
+		return;
 	dev = BPF_CORE_READ(skb, dev);
 	bt_bond_of_slave(dev, &slow->bond);
 	slow->slave_ifindex = BPF_CORE_READ(dev, ifindex);
 	slow->len = BPF_CORE_READ(skb, len) + ETH_HLEN;
-	return 0;
 }
 
 static __always_inline void bt_rx_consumed(void)
@@ -239,91 +218,46 @@ static __always_inline void bt_forget_slow_frame(void)
 		slow->len = 0;
 }
 
-SEC("fexit/bond_handle_frame")
-int bt_rx(void *ctx)
+/* At its return with a verdict other than RX_HANDLER_CONSUMED: the skb is still there. */
+static __always_inline void bt_rx_returned(struct sk_buff *skb, __u32 verdict)
 {
 	struct bt_packet packet = {};
 	struct bt_device id = {};
 	struct bt_bond *traced;
 	struct net_device *dev;
-	struct sk_buff *skb;
-	__u32 slave_ifindex;
-	__u64 verdict = 0;
 	__u8 flags = BT_KEY_RX;
 
-	if (bpf_get_func_ret(ctx, &verdict))
-		return 0;
-	if ((__u32)verdict == RX_HANDLER_CONSUMED) {
-		bt_rx_consumed();
-		return 0;
-	}
-
-	skb = bt_rx_skb(ctx);
 	dev = BPF_CORE_READ(skb, dev);
-	slave_ifindex = BPF_CORE_READ(skb, skb_iif);
-	if ((__u32)verdict == RX_HANDLER_ANOTHER) { /* delivered: the device is the bond's by now */
+	if (verdict == RX_HANDLER_ANOTHER) { /* delivered: the device is the bond's by now */
 		id.netns = BPF_CORE_READ(dev, nd_net.net, ns.inum);
 		id.ifindex = BPF_CORE_READ(dev, ifindex);
 	} else {
 		bt_bond_of_slave(dev, &id);
-		flags |= (__u32)verdict == RX_HANDLER_EXACT ? BT_KEY_INACTIVE : BT_KEY_PASSED;
+		flags |= verdict == RX_HANDLER_EXACT ? BT_KEY_INACTIVE : BT_KEY_PASSED;
 	}
 	traced = bt_find_bond(id);
 	if (!traced)
-		return 0;
-
-	packet.frame = BPF_CORE_READ(skb, data) - ETH_HLEN;
-	packet.len = BPF_CORE_READ(skb, len) + ETH_HLEN;
-	packet.linear = packet.len - BPF_CORE_READ(skb, data_len);
-	if (bpf_core_field_exists(struct sk_buff___vlan_all, vlan_all))
-		packet.tagged = BPF_CORE_READ((struct sk_buff___vlan_all *)skb, vlan_all) != 0;
-	else
-		packet.tagged = BPF_CORE_READ_BITFIELD_PROBED((struct sk_buff___vlan_bit *)skb, vlan_present);
-	if (packet.tagged)
-		packet.tci = BPF_CORE_READ(skb, vlan_tci);
-	bt_fill_gso(&packet, skb, BPF_CORE_READ(skb, head), BPF_CORE_READ(skb, end));
-	if (bt_account(traced, slave_ifindex, &packet, flags, NULL) == ETH_P_SLOW)
+		return;
+	bt_fill_packet(&packet, skb, ETH_HLEN);
+	if (bt_account(traced, BPF_CORE_READ(skb, skb_iif), &packet, flags, NULL) == ETH_P_SLOW)
 		bt_forget_slow_frame();
-	return 0;
 }
 
 /* What the driver sends on a slave itself, beside bond_dev_queue_xmit(): of known size, counted where it is made. */
-static __always_inline void bt_control(struct slave *slave, __u32 bytes)
+static __always_inline void bt_control(struct net_device *slave_dev, __u32 bytes)
 {
-	struct net_device *dev = BPF_CORE_READ(slave, dev);
 	struct bt_slave_totals *totals;
-	struct bt_device id;
+	struct bt_device id = {};
 	struct bt_bond *traced;
 	__u32 slot;
 
-	bt_bond_of_slave(dev, &id);
+	bt_bond_of_slave(slave_dev, &id);
 	traced = bt_find_bond(id);
 	if (!traced)
 		return;
-	totals = bt_slave(traced, BPF_CORE_READ(dev, ifindex), bpf_get_smp_processor_id(), &slot);
+	totals = bt_slave(traced, BPF_CORE_READ(slave_dev, ifindex), bpf_get_smp_processor_id(), &slot);
 	if (totals)
 		bt_add(&totals->tx_control, bytes, 0, 0);
 }
 
-/*
- * Where the slave is in the driver's struct port. Not by CO-RE: that takes a type of this name from the kernel proper when
- * there is one, and there is (drivers/char/virtio_console.c), before it looks at modules.
- */
-const volatile __u32 bt_port_slave_offset;
-
-SEC("fexit/ad_lacpdu_send")
-int BPF_PROG(bt_lacpdu, void *port, int ret)
-{
-	struct slave *slave = NULL;
-
-	if (!ret && !bpf_probe_read_kernel(&slave, sizeof(slave), port + bt_port_slave_offset))
-		bt_control(slave, BT_LACPDU_LEN);
-	return 0;
-}
-
-SEC("fentry/alb_send_lp_vid")
-int BPF_PROG(bt_learning, struct slave *slave)
-{
-	bt_control(slave, BT_LEARNING_LEN);
-	return 0;
-}
+#endif
