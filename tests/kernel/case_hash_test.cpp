@@ -4,10 +4,9 @@
 #include "tests/kernel/support/pair.h"
 #include "user/hash/choice.h"
 
-#include <sys/utsname.h>
-
 #include <fmt/format.h>
 #include <gmock/gmock.h>
+#include <sys/utsname.h>
 
 namespace bondtrace::test {
 namespace {
@@ -67,7 +66,8 @@ TEST(CaseInKernel, Case02ReceivedOnOnePortIsTheOtherEndsChoice) {
     const json* const finding = audited.find("switch.rx-one-port");
     ASSERT_TRUE(finding) << audited.text();
     EXPECT_EQ(finding->at("severity"), "warning");
-    EXPECT_THAT(audited.says("switch.rx-one-port"), HasSubstr("xmit_hash_policy on this host cannot change it"));
+    EXPECT_THAT(audited.says("switch.rx-one-port"),
+                HasSubstr("xmit_hash_policy on this host cannot change it"));
     EXPECT_FALSE(audited.find("hash.low-entropy"));
 }
 
@@ -97,13 +97,14 @@ TEST(CaseInKernel, Case03Layer2WithOneGateway) {
 // 64 flows in a VXLAN tunnel over the bonds.
 Audited send_in_vxlan(const XorPair& pair, const std::string& source_ports) {
     const auto tunnel = [&](const Namespace& space, int local, int remote) {
-        ASSERT_TRUE(space.ip(fmt::format("link add vx0 address 02:00:00:00:01:0{} mtu 1300 type vxlan id 42 local "
-                                         "192.0.2.{} remote 192.0.2.{}{} dstport 4789 dev bond0",
-                                         local, local, remote, source_ports)));
+        ASSERT_TRUE(
+            space.ip(fmt::format("link add vx0 address 02:00:00:00:01:0{} mtu 1300 type vxlan id 42 local "
+                                 "192.0.2.{} remote 192.0.2.{}{} dstport 4789 dev bond0",
+                                 local, local, remote, source_ports)));
         ASSERT_TRUE(space.ip(fmt::format("address add 203.0.113.{}/24 dev vx0", local)));
         ASSERT_TRUE(space.ip("link set vx0 up"));
-        ASSERT_TRUE(space.ip(fmt::format("neigh replace 203.0.113.{0} lladdr 02:00:00:00:01:0{0} dev vx0 nud permanent",
-                                         remote)));
+        ASSERT_TRUE(space.ip(fmt::format(
+            "neigh replace 203.0.113.{0} lladdr 02:00:00:00:01:0{0} dev vx0 nud permanent", remote)));
     };
     tunnel(pair.host, 1, 2);
     tunnel(pair.peer, 2, 1);

@@ -45,7 +45,8 @@ TEST(CaseInKernel, Case29StaticLagAgainstLacp) {
     const json* const mismatch = audited.find("mode.static-lag-mismatch");
     ASSERT_TRUE(mismatch) << audited.text();
     EXPECT_EQ(mismatch->at("severity"), "critical");
-    EXPECT_THAT(mismatch->at("summary").get<std::string>(), StartsWith("50 % of the frames received are dropped"));
+    EXPECT_THAT(mismatch->at("summary").get<std::string>(),
+                StartsWith("50 % of the frames received are dropped"));
     EXPECT_FALSE(audited.find("lacp.partner-differs"));
     EXPECT_FALSE(audited.find("lacp.not-distributing"));
     EXPECT_FALSE(audited.find("mode.inactive-rx"));
@@ -132,6 +133,47 @@ TEST(CaseInKernel, Case35BridgeOnBalanceAlb) {
     ASSERT_TRUE(await([&] { return all_up(read_bond(pair.host)); }));
     const Audited fine = audit_now(pair.host.name());
     EXPECT_THAT(fine.faults(), IsEmpty()) << fine.text();
+}
+
+// Case 38: a filter on the bond that drops a VLAN.
+TEST(CaseInKernel, Case38AFilterDropsAVlan) {
+    const Pair pair;
+    pair.bond_host(static_lag);
+    pair.bond_peer(static_lag);
+    for (const Namespace* space : {&pair.host, &pair.peer}) {
+        ASSERT_TRUE(space->ip("link add link bond0 name storage type vlan id 2001"));
+        ASSERT_TRUE(space->ip("link set storage up"));
+    }
+    pair.address("storage", "storage", "203.0.113.");
+    ASSERT_TRUE(await([&] { return all_up(read_bond(pair.host)) && all_up(read_bond(pair.peer)); }));
+    const auto send = [&] {
+        return send_udp_unheard(pair.host_end("203.0.113."), "203.0.113.2", udp_flows(40000, 64));
+    };
+    const Audited before = audit_while(pair.host.name(), send);
+    EXPECT_THAT(before.faults(), IsEmpty()) << before.text();
+    EXPECT_FALSE(before.find("trace.foreign-program"));
+    EXPECT_EQ(before.bond().at("programs"), json::parse(R"({"found": [], "unknown": []})"));
+
+    const auto tc = [&](const std::string& arguments) {
+        std::vector<std::string> argv = words(arguments);
+        argv.insert(argv.begin(), "tc");
+        const Output output = pair.host.exec(argv);
+        EXPECT_EQ(output.status, 0) << arguments << output.err;
+    };
+    tc("qdisc add dev bond0 clsact");
+    tc("filter add dev bond0 egress protocol 802.1Q flower vlan_id 2001 action drop");
+    const Audited audited = audit_while(pair.host.name(), send);
+    EXPECT_EQ(audited.status, 2);
+    EXPECT_THAT(audited.faults(), ElementsAre("critical bond.vlan-loses")) << audited.text();
+    EXPECT_THAT(audited.says("bond.vlan-loses"), HasSubstr("nothing that storage sends reaches a slave"));
+    EXPECT_THAT(audited.says("bond.vlan-loses"), HasSubstr("tc egress flower (gact) on bond0"));
+    const json* const program = audited.find("trace.foreign-program");
+    ASSERT_TRUE(program) << audited.text();
+    EXPECT_EQ(program->at("severity"), "info");
+    EXPECT_EQ(audited.bond().at("programs").at("found").size(), 1U);
+    // The tracer's own programs pass everything, and leave the filter where it was.
+    EXPECT_THAT(pair.host.exec({"tc", "filter", "show", "dev", "bond0", "egress"}).out,
+                HasSubstr("vlan_id 2001"));
 }
 
 // Case 40: the network sends the host's own broadcasts back on another slave.

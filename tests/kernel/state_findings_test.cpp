@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// What the counters alone tell of frames on inactive slaves, as where nothing may be attached: cases 29 and 32
-// without a trace (with one: case_mode_test.cpp).
+// What the counters alone tell of frames on inactive slaves, as where nothing may be attached: cases 29 and
+// 32 without a trace (with one: case_mode_test.cpp).
 #include "tests/kernel/support/pair.h"
 #include "user/audit/lacp_findings.h"
 #include "user/audit/mode_findings.h"

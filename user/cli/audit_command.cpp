@@ -3,6 +3,7 @@
 
 #include "user/audit/state_findings.h"
 #include "user/base/units.h"
+#include "user/bond/device_reader.h"
 #include "user/bond/source.h"
 #include "user/cli/window.h"
 #include "user/probe/era_probe.h"
@@ -139,16 +140,21 @@ Result<Selection> select(const LinkReader& reader, const std::vector<std::string
 }
 
 // The bonds of `selection` as they are now; one that has gone is missing.
-Result<std::vector<Bond>> read_again(const LinkReader& reader, Selection& selection) {
+Result<std::vector<Bond>> read_again(const LinkReader& reader, Selection& selection,
+                                     std::vector<std::string>& notes) {
     const auto all = reader.read_bonds();
     if (!all) return tl::make_unexpected(all.error());
     std::vector<Bond> now;
     for (const Bond& before : selection.bonds) {
         const auto same = std::find_if(all->begin(), all->end(),
                                        [&](const Bond& bond) { return bond.ifindex == before.ifindex; });
-        if (same != all->end())
-            now.push_back(*same);
-        else
+        if (same != all->end()) {
+            Bond& bond = now.emplace_back(*same);
+            // An audit stands without them: what is not told is unknown.
+            if (const auto added = add_device_facts(reader.netns(), bond); !added)
+                notes.push_back(fmt::format("programs and offloads of {} are not known: {}", bond.name,
+                                            in_one_line(added.error())));
+        } else
             selection.miss(before.name, "it was removed while it was watched");
     }
     return now;
@@ -205,7 +211,7 @@ ExitStatus audit_live(const AuditOptions& options, const AuditRequest& request) 
     if (!selection->bonds.empty()) {
         const auto watched = watch_traffic(report, options, request, *netns, *signals, selection->names());
         if (!watched) return report_nothing(watched.error(), options);
-        auto now = read_again(*reader, *selection);
+        auto now = read_again(*reader, *selection, report.notes);
         if (!now) return report_nothing(now.error(), options);
         report.input.before = std::move(selection->bonds);
         report.input.bonds = std::move(*now);

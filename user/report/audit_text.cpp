@@ -18,7 +18,7 @@ namespace bondtrace {
 namespace {
 
 constexpr std::size_t indent = 2;
-constexpr std::size_t label_width = 9; // "  links  "
+constexpr std::size_t label_width = 12; // "  programs  "
 
 std::string header_text(const AuditReport& report, const TextStyle& style) {
     std::string text = fmt::format("bondtrace {}", style.clean(report.header.version));
@@ -63,6 +63,10 @@ std::string state_panel(const AuditedBond& bond, const TextStyle& style) {
     if (state.mode == BondMode::lacp) text += labelled("LACP", lacp_words(state), style);
     if (const std::string links = link_words(state); !links.empty()) text += labelled("links", links, style);
     if (!state.uppers.empty()) text += labelled("on it", upper_words(state), style);
+    if (const std::string programs = program_words(state); !programs.empty())
+        text += labelled("programs", programs, style);
+    if (const std::string offloads = offload_words(state); !offloads.empty())
+        text += labelled("offloads", offloads, style);
     if (!state.missing_slaves.empty())
         text += labelled("missing", fmt::format("{}", fmt::join(state.missing_slaves, ", ")), style);
     if (!bond.audit->watched) return text;

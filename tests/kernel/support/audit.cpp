@@ -37,24 +37,24 @@ class Scratch {
     std::string path_;
 };
 
-testing::AssertionResult is_valid(const std::string& document) {
+Audited judged(int status, const std::string& document, const std::string& errors) {
+    Audited audited;
+    audited.status = status;
+    audited.document = json::parse(document, nullptr, false);
+    EXPECT_FALSE(audited.document.is_discarded()) << document << errors;
+    if (audited.document.is_discarded())
+        audited.document = {{"bonds", json::array()}, {"findings", json::array()}};
+    return audited;
+}
+
+} // namespace
+
+testing::AssertionResult fits_schema(const std::string& document) {
     const Scratch file("json");
     std::ofstream(file.path()) << document;
     return run({BONDTRACE_SOURCE_DIR "/tools/validate-json",
                 BONDTRACE_SOURCE_DIR "/docs/schema/audit.schema.json", file.path()});
 }
-
-Audited judged(int status, const std::string& document, const std::string& errors) {
-    Audited audited;
-    audited.status = status;
-    EXPECT_TRUE(is_valid(document)) << document << errors;
-    audited.document = json::parse(document, nullptr, false);
-    EXPECT_FALSE(audited.document.is_discarded());
-    if (audited.document.is_discarded()) audited.document = {{"bonds", json::array()}, {"findings", json::array()}};
-    return audited;
-}
-
-} // namespace
 
 const json* Audited::find(const std::string& id, const std::string& slave) const {
     for (const json& finding : document.at("findings"))
@@ -102,13 +102,13 @@ Audited audit_while(const std::string& netns, const std::function<Result<void>()
     const Scratch out("out"), err("err");
     int status = -1;
     {
-        std::vector<std::string> argv{BONDTRACE_PROGRAM, "audit", "bond0", "--netns", netns,
+        std::vector<std::string> argv{BONDTRACE_PROGRAM, "audit", "bond0",  "--netns", netns,
                                       "--for",           "1h",    "--json", "-v"};
         argv.insert(argv.end(), options.begin(), options.end());
         Background running(argv, out.path(), err.path());
-        EXPECT_TRUE(
-            await([&] { return read_file(err.path()).find("bondtrace: counting") != std::string::npos; }))
-            << read_file(err.path());
+        EXPECT_TRUE(await([&] {
+            return read_file(err.path()).find("bondtrace: counting") != std::string::npos;
+        })) << read_file(err.path());
         const auto done = traffic();
         EXPECT_TRUE(done) << done.error().what;
         status = running.stop(SIGINT);

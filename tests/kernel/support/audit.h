@@ -9,11 +9,15 @@
 #include <string>
 #include <vector>
 
+#include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
 namespace bondtrace::test {
 
-// An audit's document, which has been checked against the schema, and its exit status.
+// Whether a document is as docs/schema/audit.schema.json says. Slow in a virtual machine: seconds.
+testing::AssertionResult fits_schema(const std::string& document);
+
+// An audit's document and its exit status.
 struct Audited {
     int status = -1;
     nlohmann::json document;

@@ -55,7 +55,8 @@ Result<std::unique_ptr<TapCable>> TapCable::lay(const NetNs& here, const std::st
 }
 
 TapCable::TapCable(Fd here, Fd there, Fd stop)
-    : here_(std::move(here)), there_(std::move(there)), stop_(std::move(stop)), carrier_([this] { carry(); }) {}
+    : here_(std::move(here)), there_(std::move(there)), stop_(std::move(stop)),
+      carrier_([this] { carry(); }) {}
 
 TapCable::~TapCable() {
     const std::uint64_t one = 1;
