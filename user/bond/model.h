@@ -6,6 +6,7 @@
 
 #include "user/base/address.h"
 #include "user/bond/device_facts.h"
+#include "user/bond/manager.h"
 
 #include <array>
 #include <cstddef>
@@ -241,8 +242,9 @@ struct Bond {
     // 802.3ad: whether the source shows what only CAP_NET_ADMIN may see; false means that LACP details are
     // hidden, not that there are none. nullopt: cannot be told from the source.
     std::optional<bool> privileged;
-    std::string driver;     // "v6.12.117+deb13-amd64": the driver's own version, of a dump
-    bool truncated = false; // the source ends in the middle: slaves or their last lines are missing
+    std::optional<Manager> manager; // who configures it; nullopt: unknown
+    std::string driver;             // "v6.12.117+deb13-amd64": the driver's own version, of a dump
+    bool truncated = false;         // the source ends in the middle: slaves or their last lines are missing
     std::vector<Upper> uppers;
     DevicePrograms programs;
     std::optional<Offloads> offloads;

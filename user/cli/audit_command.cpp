@@ -4,6 +4,7 @@
 #include "user/audit/state_findings.h"
 #include "user/base/units.h"
 #include "user/bond/device_reader.h"
+#include "user/bond/manager.h"
 #include "user/bond/source.h"
 #include "user/cli/window.h"
 #include "user/probe/era_probe.h"
@@ -18,6 +19,7 @@
 #include <cerrno>
 #include <chrono>
 #include <cstdio>
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
@@ -86,6 +88,7 @@ Result<void> write_page(const AuditReport& report, const std::string& path) {
 ExitStatus print_report(AuditReport& report, const std::vector<Finding>& others,
                         const AuditOptions& options) {
     report.netns = options.common.netns;
+    report.verbose = options.common.verbose;
     report.result = audit(report.input, others);
     ExitStatus status = report.result.status;
     if (!options.html.empty())
@@ -150,6 +153,8 @@ Result<std::vector<Bond>> read_again(const LinkReader& reader, Selection& select
                                        [&](const Bond& bond) { return bond.ifindex == before.ifindex; });
         if (same != all->end()) {
             Bond& bond = now.emplace_back(*same);
+            // The host's files are about its own namespace.
+            if (reader.netns().is_current()) bond.manager = find_manager("/", bond.name, bond.ifindex);
             // An audit stands without them: what is not told is unknown.
             if (const auto added = add_device_facts(reader.netns(), bond); !added)
                 notes.push_back(fmt::format("programs and offloads of {} are not known: {}", bond.name,
@@ -226,6 +231,10 @@ ExitStatus audit_saved(const AuditOptions& options) {
     report.header = make_header("none");
     report.header.kernel.clear(); // this machine's
     report.notes = std::move(saved->notes);
+    // Of a copy of a host's files; of a single text's directory nothing is known.
+    if (std::error_code error; std::filesystem::is_directory(options.from, error))
+        for (Bond& bond : saved->bonds)
+            bond.manager = find_manager(options.from, bond.name, bond.ifindex);
     std::vector<Finding> missing;
     if (options.bonds.empty()) report.input.bonds = std::move(saved->bonds);
     for (const std::string& name : options.bonds) {

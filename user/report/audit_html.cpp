@@ -131,6 +131,7 @@ std::string bond_html(const AuditReport& report, const AuditedBond& bond, const 
     if (state.mode == BondMode::lacp) html += row("LACP", lacp_words(state));
     html += row("links", link_words(state)) + row("on it", upper_words(state));
     html += row("programs", program_words(state)) + row("offloads", offload_words(state));
+    if (state.manager) html += row("managed by", to_text(*state.manager));
     html += row("driver", state.driver) + row("namespace", report.netns) + "</dl>\n";
     return html + slave_rows(bond) + ports_html(state) + plots(report, bond, view) + "</section>\n";
 }

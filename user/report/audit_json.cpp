@@ -236,6 +236,7 @@ Json bond_json(const AuditReport& report, const AuditedBond& audited) {
     const Slave* const active = bond.active();
     json["active_slave"] = active ? Json(valid_utf8(active->name)) : name_or_null(bond.active_name);
     json["primary"] = name_or_null(bond.primary_name);
+    json["manager"] = word_or_null(bond.manager);
     json["lacp"] = lacp_json(bond);
     json["uppers"] = uppers_json(bond);
     json["programs"] = programs_json(bond.programs);

@@ -18,7 +18,7 @@ namespace bondtrace {
 namespace {
 
 constexpr std::size_t indent = 2;
-constexpr std::size_t label_width = 12; // "  programs  "
+constexpr std::size_t label_width = 14; // "  managed by  "
 
 std::string header_text(const AuditReport& report, const TextStyle& style) {
     std::string text = fmt::format("bondtrace {}", style.clean(report.header.version));
@@ -67,6 +67,7 @@ std::string state_panel(const AuditedBond& bond, const TextStyle& style) {
         text += labelled("programs", programs, style);
     if (const std::string offloads = offload_words(state); !offloads.empty())
         text += labelled("offloads", offloads, style);
+    if (state.manager) text += labelled("managed by", to_text(*state.manager), style);
     if (!state.missing_slaves.empty())
         text += labelled("missing", fmt::format("{}", fmt::join(state.missing_slaves, ", ")), style);
     if (!bond.audit->watched) return text;
@@ -202,7 +203,7 @@ std::string audit_text(const AuditReport& report, const TextOptions& options) {
         text += style.wrap(style.clean(note), indent);
     for (const AuditedBond& bond : audited_bonds(report))
         text += '\n' + bond_text(report, bond, style);
-    text += '\n' + findings_text(report.result.findings, style);
+    text += '\n' + findings_text(report.result.findings, style, report.verbose);
     if (!report.input.traffic) return text;
     const std::string losses = run_losses_text(*report.input.traffic, style);
     return losses.empty() ? text : text + '\n' + losses;
