@@ -36,7 +36,7 @@ struct UpperChange {
 struct StateWindow {
     double seconds = 0;
     std::vector<SlaveChange> slaves;
-    std::vector<UpperChange> uppers;
+    std::vector<UpperChange> uppers = {};
     // balance-rr: the share of TCP segments that arrived out of order, if somebody measured it.
     std::optional<double> reordered_share = std::nullopt;
 

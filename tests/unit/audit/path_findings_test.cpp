@@ -15,6 +15,8 @@ using testing::SizeIs;
 // The state as it was before the window: counters at zero.
 AuditInput& with_window(Scene& scene, LinkCounters first, LinkCounters second) {
     AuditInput& input = scene.input();
+    for (Slave& slave : input.bonds[0].slaves)
+        slave.counters = {};
     input.before = input.bonds;
     input.bonds[0].slaves[0].counters = first;
     input.bonds[0].slaves[1].counters = second;
