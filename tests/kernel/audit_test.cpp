@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 // `bondtrace audit` as users run it, on bonds that are well and bonds that are not.
+#include "tests/kernel/support/audit.h"
 #include "tests/kernel/support/lab.h"
+#include "tests/kernel/support/pair.h"
 #include "tests/kernel/support/window.h"
 #include "user/hash/choice.h"
 
 #include <array>
-#include <csignal>
 #include <cstdio>
 #include <fstream>
 #include <iterator>
@@ -29,73 +30,23 @@ std::string read_file(const std::string& path) {
     return {std::istreambuf_iterator<char>(file), {}};
 }
 
-testing::AssertionResult is_valid(const std::string& document) {
-    const std::string path = fmt::format("/tmp/audit-{}.json", getpid());
-    std::ofstream(path) << document;
-    const auto result = run({BONDTRACE_SOURCE_DIR "/tools/validate-json",
-                             BONDTRACE_SOURCE_DIR "/docs/schema/audit.schema.json", path});
-    std::remove(path.c_str());
-    return result;
-}
-
 Output audit(std::vector<std::string> arguments) {
     arguments.insert(arguments.begin(), {program, "audit"});
     return capture(arguments);
 }
 
-struct Audited {
-    int status = -1;
-    json document;
-
-    [[nodiscard]] const json* find(const std::string& id) const {
-        for (const json& finding : document.at("findings"))
-            if (finding.at("id") == id) return &finding;
-        return nullptr;
-    }
-    [[nodiscard]] std::string worst() const { // most severe first
-        const json& findings = document.at("findings");
-        return findings.empty() ? "none" : findings.at(0).at("severity").get<std::string>();
-    }
-    [[nodiscard]] const json& balance(const char* direction) const {
-        return document.at("bonds").at(0).at("balance").at(direction);
-    }
-};
-
-// Audits bond0 of bt-a as JSON while the flows are sent; the window ends when they have arrived.
+// Audits bond0 of bt-a while the flows are sent; the window ends when they have arrived.
 Audited audit_while(const End& from, const End& to, const std::vector<UdpFlow>& flows) {
-    const std::string out = fmt::format("/tmp/audit-{}.out", getpid());
-    const std::string err = fmt::format("/tmp/audit-{}.err", getpid());
-    Audited audited;
-    {
-        Background running({program, "audit", "bond0", "--netns", "bt-a", "--for", "1h", "--json", "-v"}, out,
-                           err);
-        EXPECT_TRUE(await([&] { return read_file(err).find("bondtrace: counting") != std::string::npos; }))
-            << read_file(err);
-        const auto sent = send_udp(from, to, flows);
-        EXPECT_TRUE(sent) << sent.error().what;
-        audited.status = running.stop(SIGINT);
-    }
-    const std::string document = read_file(out);
-    EXPECT_TRUE(is_valid(document)) << document << read_file(err);
-    audited.document = json::parse(document, nullptr, false);
-    EXPECT_FALSE(audited.document.is_discarded());
-    std::remove(out.c_str());
-    std::remove(err.c_str());
+    Audited audited = test::audit_while("bt-a", [&] { return send_udp(from, to, flows); });
+    EXPECT_TRUE(fits_schema(audited.document.dump())) << audited.text();
     return audited;
-}
-
-std::vector<UdpFlow> ports(std::uint16_t first, unsigned count) {
-    std::vector<UdpFlow> flows;
-    for (unsigned i = 0; i < count; ++i)
-        flows.push_back({static_cast<std::uint16_t>(first + i), 5001, 20, 1000});
-    return flows;
 }
 
 TEST(Audit, AHealthyBondWith64FlowsIsWell) {
     const Lab lab("direct --mode 802.3ad --policy layer3+4");
     ASSERT_FALSE(HasFatalFailure());
     const LabEnds ends = LabEnds::open();
-    const Audited audited = audit_while(ends.v4_a(), ends.v4_b(), ports(40000, 64));
+    const Audited audited = audit_while(ends.v4_a(), ends.v4_b(), udp_flows(40000, 64));
     EXPECT_TRUE(audited.worst() == "none" || audited.worst() == "info") << audited.document.dump(1);
     EXPECT_EQ(audited.status, 0);
     EXPECT_EQ(audited.document.at("status"), "OK");
@@ -115,7 +66,7 @@ TEST(Audit, Layer2WithOnePeerIsNamedAndMended) {
     const Lab lab("direct --mode 802.3ad --policy layer2");
     ASSERT_FALSE(HasFatalFailure());
     const LabEnds ends = LabEnds::open();
-    const Audited before = audit_while(ends.v4_a(), ends.v4_b(), ports(40000, 64));
+    const Audited before = audit_while(ends.v4_a(), ends.v4_b(), udp_flows(40000, 64));
     EXPECT_EQ(before.status, 1);
     const json* finding = before.find("hash.layer2-one-mac");
     ASSERT_TRUE(finding) << before.document.dump(1);
@@ -125,7 +76,7 @@ TEST(Audit, Layer2WithOnePeerIsNamedAndMended) {
     // The first cure it names is typed in, and it is one.
     const std::string cure = finding->at("fix").at(0).at("command");
     ASSERT_TRUE(run({"ip", "netns", "exec", "bt-a", "sh", "-c", cure}));
-    const Audited after = audit_while(ends.v4_a(), ends.v4_b(), ports(40000, 64));
+    const Audited after = audit_while(ends.v4_a(), ends.v4_b(), udp_flows(40000, 64));
     EXPECT_EQ(after.status, 0) << after.document.dump(1);
     EXPECT_FALSE(after.find("hash.layer2-one-mac"));
 }
@@ -193,7 +144,7 @@ TEST(Audit, WithoutRightsTheStateStands) {
     };
     const Output output = as_nobody({"--json"});
     EXPECT_EQ(output.status, 3) << output.out << output.err;
-    EXPECT_TRUE(is_valid(output.out)) << output.out;
+    EXPECT_TRUE(fits_schema(output.out)) << output.out;
     const json document = json::parse(output.out);
     EXPECT_EQ(document.at("status"), "UNKNOWN");
     EXPECT_EQ(document.at("attach"), "none");
@@ -217,7 +168,7 @@ TEST(Audit, ABondThatIsMissingIsCritical) {
     ASSERT_FALSE(HasFatalFailure());
     const Output output = audit({"bond7", "bond0", "--netns", "bt-a", "--for", "0", "--json"});
     EXPECT_EQ(output.status, 2);
-    EXPECT_TRUE(is_valid(output.out)) << output.out;
+    EXPECT_TRUE(fits_schema(output.out)) << output.out;
     const json document = json::parse(output.out);
     EXPECT_EQ(document.at("bonds").size(), 1U);
     EXPECT_EQ(document.at("findings").at(0).at("id"), "bond.missing");
@@ -246,7 +197,7 @@ TEST(Audit, ASavedStateNeedsNoBond) {
     const Output output = audit(
         {"--from", BONDTRACE_SOURCE_DIR "/tests/fixtures/cases/17-one-slave-partner-zero.txt", "--json"});
     EXPECT_EQ(output.status, 2);
-    EXPECT_TRUE(is_valid(output.out)) << output.out;
+    EXPECT_TRUE(fits_schema(output.out)) << output.out;
     EXPECT_EQ(json::parse(output.out).at("findings").at(0).at("id"), "lacp.no-partner");
 }
 

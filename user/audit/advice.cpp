@@ -3,6 +3,7 @@
 // (README), systemd.netdev(5).
 #include "user/audit/advice.h"
 
+#include <algorithm>
 #include <array>
 #include <string>
 
@@ -54,7 +55,7 @@ std::vector<Fix> host_fixes(const Bond& bond, BondOption option, std::string_vie
     const std::string name = command_name(bond);
     // networkd takes a number without a unit for seconds.
     const std::string_view unit = option == BondOption::miimon ? "ms" : "";
-    return {
+    std::vector<Fix> fixes{
         {"iproute2", iproute2(bond, option, fmt::format("{} {}", names.kernel, value))},
         {"nmcli", fmt::format("connection=$(nmcli -g GENERAL.CONNECTION device show {0})\n"
                               "nmcli connection modify \"$connection\" +bond.options {1}={2}\n"
@@ -72,6 +73,14 @@ std::vector<Fix> host_fixes(const Bond& bond, BondOption option, std::string_vie
                      "systemd-networkd\n[Bond]\n{1}={2}{3}",
                      name, names.networkd, value, unit)},
     };
+    if (!bond.manager) return fixes;
+    // What changes it now comes first, then what makes it stay, in the words of who is in charge.
+    const auto for_good = fixes.begin() + 1;
+    std::stable_partition(for_good, fixes.end(),
+                          [&](const Fix& fix) { return fix.where == to_text(*bond.manager); });
+    for (auto fix = for_good; fix != fixes.end(); ++fix)
+        fix->other_manager = fix->where != to_text(*bond.manager);
+    return fixes;
 }
 
 } // namespace bondtrace

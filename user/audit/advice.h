@@ -16,7 +16,7 @@ enum class BondOption { mode, hash_policy, miimon, lacp_rate, min_links };
 
 // How to give `option` of `bond` the value, in the kernel's spelling ("802.3ad", "layer3+4", "100", "fast",
 // "2"): iproute2 for now, nmcli, netplan, ifupdown and systemd-networkd for good. What interrupts traffic
-// says so.
+// says so. When the bond's manager is known, its way comes second, and the others are marked.
 std::vector<Fix> host_fixes(const Bond& bond, BondOption option, std::string_view value);
 
 // The bond's name for a command; "BOND" where it is not known.

@@ -4,6 +4,7 @@
 #include "user/audit/hash_findings.h"
 #include "user/audit/lacp_findings.h"
 #include "user/audit/mode_findings.h"
+#include "user/audit/path_findings.h"
 #include "user/audit/slave_findings.h"
 #include "user/audit/state_findings.h"
 #include "user/audit/state_window.h"
@@ -67,6 +68,7 @@ void audit_state(const AuditInput& input, const BondView& view, std::vector<Find
     append(findings, state_findings(*view.state, changes));
     append(findings, lacp_findings(*view.state, changes));
     append(findings, mode_findings(*view.state, changes));
+    append(findings, path_findings(view, changes));
 }
 
 BondAudit audit_traffic(const BondView& view, std::vector<Finding>& findings) {

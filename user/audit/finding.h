@@ -19,6 +19,8 @@ struct Fix {
     std::string
         where; // "iproute2", "nmcli", "netplan", "ifupdown", "systemd-networkd", "switch (any)", "Cisco", ...
     std::string command; // may be several lines
+    // For another network manager than the one that is known to be in charge of the bond.
+    bool other_manager = false;
 };
 
 struct Finding {

@@ -37,11 +37,27 @@ StateWindow compare(const Bond& before, const Bond& after, double seconds) {
         change.slave = now.name;
         change.rx_packets = rise(then->counters.rx_packets, now.counters.rx_packets);
         change.rx_inactive = rise(then->counters.rx_nohandler, now.counters.rx_nohandler);
+        const LinkCounters &old = then->counters, &counters = now.counters;
+        change.tx_packets = rise(old.tx_packets, counters.tx_packets);
+        change.tx_errors = rise(old.tx_errors, counters.tx_errors);
+        change.tx_dropped = rise(old.tx_dropped, counters.tx_dropped);
+        change.rx_errors = rise(old.rx_errors, counters.rx_errors);
+        change.rx_dropped = rise(old.rx_dropped, counters.rx_dropped);
         change.failures = rise(then->link_failures, now.link_failures);
         change.churned = rise(churns(*then), churns(now));
         const bool known = now.actor_port_state && now.partner_port_state;
         change.lost_sync = known && in_sync(*then) && !in_sync(now);
         window.slaves.push_back(std::move(change));
+    }
+    for (const Upper& now : after.uppers) {
+        const auto then = std::find_if(before.uppers.begin(), before.uppers.end(), [&](const Upper& upper) {
+            return now.ifindex != 0 && upper.ifindex == now.ifindex;
+        });
+        if (then == before.uppers.end() || !then->counters || !now.counters) continue;
+        window.uppers.push_back({now.name, now.vlan_id,
+                                 rise(then->counters->tx_packets, now.counters->tx_packets),
+                                 rise(then->counters->tx_dropped, now.counters->tx_dropped),
+                                 rise(then->counters->rx_packets, now.counters->rx_packets)});
     }
     return window;
 }

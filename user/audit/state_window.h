@@ -22,11 +22,21 @@ struct SlaveChange {
     std::uint32_t failures = 0; // link failures in the window
     std::uint32_t churned = 0;  // times either churn machine reached "churned" in the window
     bool lost_sync = false;     // LACP: was in sync at the beginning and is not at the end, on either side
+    // By the slave's own counters (rtnl_link_stats64).
+    std::uint64_t tx_packets = 0, tx_errors = 0, tx_dropped = 0, rx_errors = 0, rx_dropped = 0;
+};
+
+// An interface on the bond.
+struct UpperChange {
+    std::string name;
+    std::optional<std::uint16_t> vlan_id;
+    std::uint64_t tx_packets = 0, tx_dropped = 0, rx_packets = 0;
 };
 
 struct StateWindow {
     double seconds = 0;
     std::vector<SlaveChange> slaves;
+    std::vector<UpperChange> uppers = {};
     // balance-rr: the share of TCP segments that arrived out of order, if somebody measured it.
     std::optional<double> reordered_share = std::nullopt;
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "user/audit/trace_findings.h"
 
+#include "user/audit/path_findings.h"
 #include "user/base/units.h"
 
 #include <algorithm>
@@ -41,6 +42,9 @@ void judge(std::vector<Finding>& findings, const BondView& view, const SlaveRepo
     finding.seen = fmt::format("{} {}: the kernel counted {} packets, {}; the hooks saw {} packets, {}",
                                slave.name, direction, format_count(counter), format_bytes(seen.counter_bytes),
                                format_count(covered), format_bytes(bytes));
+    const Slave* const state = view.state->find_slave(slave.ifindex);
+    const std::string around = state ? ways_around(*view.state, *state) : std::string();
+    if (!around.empty()) finding.seen += "; " + around;
     if (bypass) {
         finding.summary =
             fmt::format("most {} traffic of {} does not pass the bonding driver", direction, slave.name);
@@ -56,6 +60,8 @@ void judge(std::vector<Finding>& findings, const BondView& view, const SlaveRepo
         finding.summary = fmt::format("{} of {}: the hooks saw {} of what the kernel counted", direction,
                                       slave.name, counter ? format_percent(covered, counter) : "more");
         finding.why = "Flows and shares are those of the traffic seen.";
+        if (!around.empty())
+            finding.why += " What a program redirects or drops there never comes to the bonding driver.";
     }
 }
 

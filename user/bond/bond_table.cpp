@@ -58,12 +58,14 @@ void add_slaves(const NetnsSnapshot& snapshot, const Link& link, Bond& bond) {
 // What stands on the bond, and the bridge it is a port of.
 void add_uppers(const NetnsSnapshot& snapshot, const Link& link, Bond& bond) {
     for (const Link& other : snapshot.links)
-        if (other.parent == link.ifindex && !other.slave) bond.uppers.push_back({other.name, other.kind, 0});
+        if (other.parent == link.ifindex && !other.slave)
+            bond.uppers.push_back({other.name, other.kind, 0, other.ifindex, other.vlan_id, other.counters});
     const Link* const master = find_link(snapshot, link.master);
     if (!master) return;
     const auto ports = std::count_if(snapshot.links.begin(), snapshot.links.end(),
                                      [&](const Link& other) { return other.master == master->ifindex; });
-    bond.uppers.push_back({master->name, master->kind, static_cast<std::size_t>(ports) - 1});
+    bond.uppers.push_back({master->name, master->kind, static_cast<std::size_t>(ports) - 1, master->ifindex,
+                           std::nullopt, master->counters});
 }
 
 // What keeps the bond of this link from being described; empty when nothing does.

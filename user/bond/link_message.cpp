@@ -6,9 +6,11 @@
 #include <algorithm>
 #include <cstring>
 
+#include <arpa/inet.h>
 #include <fmt/format.h>
 #include <linux/if.h>
 #include <linux/if_arp.h>
+#include <linux/if_ether.h>
 #include <linux/if_link.h>
 #include <linux/netlink.h>
 #include <linux/rtnetlink.h>
@@ -279,6 +281,32 @@ bool parse_slave(Bytes nest, Slave& slave) {
     });
 }
 
+// One attribute a mode, and the mode of a single program besides.
+bool parse_xdp(Bytes nest, Link& link) {
+    link.xdp.emplace();
+    return for_each_attribute(nest, [&](std::uint16_t type, Bytes payload) {
+        const char* const kind = type == IFLA_XDP_DRV_PROG_ID   ? "driver"
+                                 : type == IFLA_XDP_SKB_PROG_ID ? "generic"
+                                 : type == IFLA_XDP_HW_PROG_ID  ? "hardware"
+                                                                : nullptr;
+        std::uint32_t id = 0;
+        if (kind && read(payload, id) && id != 0)
+            link.xdp->push_back(
+                {.hook = ProgramHook::xdp, .kind = kind, .name = {}, .id = id, .actions = {}});
+    });
+}
+
+bool parse_vlan(Bytes nest, Link& link) {
+    std::uint16_t protocol = 0; // in network order
+    std::optional<std::uint16_t> id;
+    const bool fits = for_each_attribute(nest, [&](std::uint16_t type, Bytes payload) {
+        if (type == IFLA_VLAN_ID) read(payload, id);
+        if (type == IFLA_VLAN_PROTOCOL) read(payload, protocol);
+    });
+    if (protocol == htons(ETH_P_8021Q)) link.vlan_id = id;
+    return fits;
+}
+
 bool parse_link_info(Bytes nest, Link& link) {
     Bytes data, slave_data;
     std::string slave_kind;
@@ -303,6 +331,7 @@ bool parse_link_info(Bytes nest, Link& link) {
         }))
         return false;
     if (link.kind == "bond" && !parse_bond(data, link)) return false;
+    if (link.kind == "vlan" && !parse_vlan(data, link)) return false;
     if (slave_kind != "bond") return true;
     link.slave.emplace();
     return parse_slave(slave_data, *link.slave);
@@ -318,6 +347,8 @@ void spread(Link& link) {
         target.carrier = link.carrier;
         target.mac = link.mac;
         target.counters = counters;
+        target.programs.xdp_known = link.xdp.has_value();
+        if (link.xdp) target.programs.found = *link.xdp;
     };
     if (link.bond) fill(*link.bond);
     if (!link.slave) return;
@@ -380,6 +411,9 @@ Result<Link> parse_link_message(Bytes message) {
         // A wireless event names the interface and nothing else; its missing IFLA_MASTER means nothing.
         case IFLA_WIRELESS:
             link.partial = true;
+            break;
+        case IFLA_XDP:
+            whole = whole && parse_xdp(payload, link);
             break;
         case IFLA_LINKINFO:
             whole = whole && parse_link_info(payload, link);

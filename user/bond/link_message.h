@@ -29,6 +29,9 @@ struct Link {
     int parent = 0; // IFLA_LINK: the interface a VLAN or macvlan stands on; 0 for none or one elsewhere
     MacAddress mac{};
     std::optional<LinkCounters> counters;
+    std::optional<std::uint16_t> vlan_id; // of a VLAN interface with an 802.1Q tag
+    // XDP programs; nullopt: the message does not say.
+    std::optional<std::vector<AttachedProgram>> xdp;
     std::optional<Bond> bond;   // for a bond: everything but slaves and netns
     std::optional<Slave> slave; // for the slave of a bond: everything but the speed
     // For a bond whose own data cannot be used (an unknown mode): why. `bond` is then empty.

@@ -5,6 +5,8 @@
 #pragma once
 
 #include "user/base/address.h"
+#include "user/bond/device_facts.h"
+#include "user/bond/manager.h"
 
 #include <array>
 #include <cstddef>
@@ -149,6 +151,8 @@ struct Slave {
     std::optional<LacpSide> actor, partner; // nullopt: not told to the unprivileged
     std::string kind;                       // IFLA_INFO_KIND: "veth", "tun"; empty for hardware or unknown
     LinkCounters counters;
+    DevicePrograms programs;
+    std::optional<Offloads> offloads; // nullopt: not asked, or not told
     SlaveUnknown unknown;
 };
 
@@ -163,6 +167,9 @@ struct Upper {
     std::string name;
     std::string kind;            // "vlan", "bridge", "macvlan", "openvswitch", ...
     std::size_t other_ports = 0; // of a bridge: its ports besides the bond
+    int ifindex = 0;             // 0: unknown
+    std::optional<std::uint16_t> vlan_id = std::nullopt;
+    std::optional<LinkCounters> counters = std::nullopt;
 };
 
 // As SlaveUnknown.
@@ -238,9 +245,12 @@ struct Bond {
     // 802.3ad: whether the source shows what only CAP_NET_ADMIN may see; false means that LACP details are
     // hidden, not that there are none. nullopt: cannot be told from the source.
     std::optional<bool> privileged;
-    std::string driver;     // "v6.12.117+deb13-amd64": the driver's own version, of a dump
-    bool truncated = false; // the source ends in the middle: slaves or their last lines are missing
+    std::optional<Manager> manager; // who configures it; nullopt: unknown
+    std::string driver;             // "v6.12.117+deb13-amd64": the driver's own version, of a dump
+    bool truncated = false;         // the source ends in the middle: slaves or their last lines are missing
     std::vector<Upper> uppers;
+    DevicePrograms programs;
+    std::optional<Offloads> offloads;
     BondUnknown unknown;
 
     // The slave with that ifindex, or nullptr.

@@ -26,22 +26,24 @@ void NetlinkSocket::Close::operator()(mnl_socket* socket) const {
 NetlinkSocket::NetlinkSocket(mnl_socket* socket, Wait wait, std::chrono::seconds timeout)
     : socket_(socket), wait_(wait), timeout_(timeout), buffer_(buffer_size) {}
 
-Result<NetlinkSocket> NetlinkSocket::open(std::uint32_t groups, Wait wait, std::chrono::seconds timeout) {
+Result<NetlinkSocket> NetlinkSocket::open(std::uint32_t groups, Wait wait, std::chrono::seconds timeout,
+                                          Protocol protocol) {
     mnl_socket* const opened =
-        ::mnl_socket_open2(NETLINK_ROUTE, SOCK_CLOEXEC | (wait == Wait::never ? SOCK_NONBLOCK : 0));
-    if (!opened) return fail_errno(errno, "opening a route netlink socket");
+        ::mnl_socket_open2(protocol == Protocol::generic ? NETLINK_GENERIC : NETLINK_ROUTE,
+                           SOCK_CLOEXEC | (wait == Wait::never ? SOCK_NONBLOCK : 0));
+    if (!opened) return fail_errno(errno, "opening a netlink socket");
     NetlinkSocket socket(opened, wait, timeout);
     if (::mnl_socket_bind(opened, groups, MNL_SOCKET_AUTOPID) != 0)
-        return fail_errno(errno, "binding a route netlink socket");
+        return fail_errno(errno, "binding a netlink socket");
     const timeval limit{.tv_sec = timeout.count(), .tv_usec = 0};
     if (wait == Wait::block && ::setsockopt(socket.fd(), SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit)) != 0)
-        return fail_errno(errno, "setting the time limit of a route netlink socket");
+        return fail_errno(errno, "setting the time limit of a netlink socket");
     // Without privilege SO_RCVBUFFORCE is refused and SO_RCVBUF gives what net.core.rmem_max allows; a small
     // buffer means a reported overflow sooner, nothing worse.
     if (groups != 0 &&
         ::setsockopt(socket.fd(), SOL_SOCKET, SO_RCVBUFFORCE, &multicast_room, sizeof(multicast_room)) != 0 &&
         ::setsockopt(socket.fd(), SOL_SOCKET, SO_RCVBUF, &multicast_room, sizeof(multicast_room)) != 0)
-        return fail_errno(errno, "enlarging the buffer of a route netlink socket");
+        return fail_errno(errno, "enlarging the buffer of a netlink socket");
     return socket;
 }
 
@@ -55,10 +57,10 @@ std::uint32_t NetlinkSocket::port() const {
 
 Result<void> NetlinkSocket::send(std::span<const std::byte> message) {
     const ssize_t sent = ::mnl_socket_sendto(socket_.get(), message.data(), message.size());
-    if (sent < 0) return fail_errno(errno, "asking the kernel by route netlink");
+    if (sent < 0) return fail_errno(errno, "asking the kernel by netlink");
     if (static_cast<std::size_t>(sent) != message.size())
         return fail(ErrorKind::internal,
-                    fmt::format("route netlink took {} of {} bytes of a request", sent, message.size()));
+                    fmt::format("netlink took {} of {} bytes of a request", sent, message.size()));
     return {};
 }
 
@@ -72,19 +74,18 @@ Result<NetlinkSocket::Datagram> NetlinkSocket::receive() {
         if (received < 0) {
             if (errno == EINTR) continue;
             if (errno == ENOBUFS) return Datagram{.bytes = {}, .overflow = true};
-            if (errno != EAGAIN) return fail_errno(errno, "reading from route netlink");
+            if (errno != EAGAIN) return fail_errno(errno, "reading from netlink");
             if (wait_ == Wait::never) return Datagram{.bytes = {}, .nothing = true};
-            return fail(
-                ErrorKind::unavailable,
-                fmt::format("the kernel has not answered by route netlink within {} s", timeout_.count()),
-                "something holds the kernel's network configuration lock (RTNL)");
+            return fail(ErrorKind::unavailable,
+                        fmt::format("the kernel has not answered by netlink within {} s", timeout_.count()),
+                        "something holds the kernel's network configuration lock (RTNL)");
         }
         // Processes may write to this socket as well; only the kernel has port 0.
         if (length != sizeof(sender) || sender.nl_family != AF_NETLINK || sender.nl_pid != 0) continue;
         const auto size = static_cast<std::size_t>(received);
         if (size > buffer_.size())
             return fail(ErrorKind::internal,
-                        fmt::format("a route netlink datagram of {} bytes is larger than expected", size));
+                        fmt::format("a netlink datagram of {} bytes is larger than expected", size));
         return Datagram{.bytes = std::span<const std::byte>(buffer_.data(), size)};
     }
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// A NETLINK_ROUTE socket: opening, sending, and receiving only what the kernel sent.
+// A netlink socket: opening, sending, and receiving only what the kernel sent.
 #pragma once
 
 #include "user/base/result.h"
@@ -18,6 +18,7 @@ namespace bondtrace {
 class NetlinkSocket {
   public:
     enum class Wait { block, never };
+    enum class Protocol { route, generic };
 
     // One datagram, valid until the next receive(). At most one of the flags is set, and then there are no
     // bytes.
@@ -29,7 +30,8 @@ class NetlinkSocket {
 
     // Opens the socket in the network namespace of the calling thread, in the multicast groups of the mask
     // `groups` (RTMGRP_*). A blocking receive() gives up after `timeout`.
-    static Result<NetlinkSocket> open(std::uint32_t groups, Wait wait, std::chrono::seconds timeout);
+    static Result<NetlinkSocket> open(std::uint32_t groups, Wait wait, std::chrono::seconds timeout,
+                                      Protocol protocol = Protocol::route);
 
     [[nodiscard]] int fd() const;
     // The socket's own address, which answers to it carry.

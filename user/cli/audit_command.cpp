@@ -3,6 +3,8 @@
 
 #include "user/audit/state_findings.h"
 #include "user/base/units.h"
+#include "user/bond/device_reader.h"
+#include "user/bond/manager.h"
 #include "user/bond/source.h"
 #include "user/cli/window.h"
 #include "user/probe/era_probe.h"
@@ -17,6 +19,7 @@
 #include <cerrno>
 #include <chrono>
 #include <cstdio>
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
@@ -85,6 +88,7 @@ Result<void> write_page(const AuditReport& report, const std::string& path) {
 ExitStatus print_report(AuditReport& report, const std::vector<Finding>& others,
                         const AuditOptions& options) {
     report.netns = options.common.netns;
+    report.verbose = options.common.verbose;
     report.result = audit(report.input, others);
     ExitStatus status = report.result.status;
     if (!options.html.empty())
@@ -139,16 +143,23 @@ Result<Selection> select(const LinkReader& reader, const std::vector<std::string
 }
 
 // The bonds of `selection` as they are now; one that has gone is missing.
-Result<std::vector<Bond>> read_again(const LinkReader& reader, Selection& selection) {
+Result<std::vector<Bond>> read_again(const LinkReader& reader, Selection& selection,
+                                     std::vector<std::string>& notes) {
     const auto all = reader.read_bonds();
     if (!all) return tl::make_unexpected(all.error());
     std::vector<Bond> now;
     for (const Bond& before : selection.bonds) {
         const auto same = std::find_if(all->begin(), all->end(),
                                        [&](const Bond& bond) { return bond.ifindex == before.ifindex; });
-        if (same != all->end())
-            now.push_back(*same);
-        else
+        if (same != all->end()) {
+            Bond& bond = now.emplace_back(*same);
+            // The host's files are about its own namespace.
+            if (reader.netns().is_current()) bond.manager = find_manager("/", bond.name, bond.ifindex);
+            // An audit stands without them: what is not told is unknown.
+            if (const auto added = add_device_facts(reader.netns(), bond); !added)
+                notes.push_back(fmt::format("programs and offloads of {} are not known: {}", bond.name,
+                                            in_one_line(added.error())));
+        } else
             selection.miss(before.name, "it was removed while it was watched");
     }
     return now;
@@ -204,7 +215,7 @@ ExitStatus audit_live(const AuditOptions& options, const AuditRequest& request) 
     if (!selection->bonds.empty()) {
         const auto watched = watch_traffic(report, options, request, *netns, *signals, selection->names());
         if (!watched) return report_nothing(watched.error(), options);
-        auto now = read_again(*reader, *selection);
+        auto now = read_again(*reader, *selection, report.notes);
         if (!now) return report_nothing(now.error(), options);
         report.input.before = std::move(selection->bonds);
         report.input.bonds = std::move(*now);
@@ -219,6 +230,10 @@ ExitStatus audit_saved(const AuditOptions& options) {
     report.header = make_header("none");
     report.header.kernel.clear(); // this machine's
     report.notes = std::move(saved->notes);
+    // Of a copy of a host's files; of a single text's directory nothing is known.
+    if (std::error_code error; std::filesystem::is_directory(options.from, error))
+        for (Bond& bond : saved->bonds)
+            bond.manager = find_manager(options.from, bond.name, bond.ifindex);
     std::vector<Finding> missing;
     if (options.bonds.empty()) report.input.bonds = std::move(saved->bonds);
     for (const std::string& name : options.bonds) {

@@ -66,6 +66,17 @@ std::string fix_text(const Fix& fix, const TextStyle& style) {
     return labelled("fix", fmt::format("{}:", where), style) + commands_text(fix.command, style);
 }
 
+std::string fixes_text(const std::vector<Fix>& fixes, const TextStyle& style, bool all_managers) {
+    std::string text, others;
+    for (const Fix& fix : fixes) {
+        if (all_managers || !fix.other_manager)
+            text += fix_text(fix, style);
+        else
+            others += (others.empty() ? "" : ", ") + fix.where;
+    }
+    return others.empty() ? text : text + labelled("", fmt::format("-v also shows {}", others), style);
+}
+
 bool same_fixes(const Finding& a, const Finding& b) {
     return std::equal(
         a.fixes.begin(), a.fixes.end(), b.fixes.begin(), b.fixes.end(),
@@ -84,7 +95,7 @@ std::string count_text(const std::vector<Finding>& findings) {
 
 } // namespace
 
-std::string findings_text(const std::vector<Finding>& findings, const TextStyle& style) {
+std::string findings_text(const std::vector<Finding>& findings, const TextStyle& style, bool all_managers) {
     if (findings.empty()) return "no findings\n";
     std::string text = count_text(findings);
     for (auto finding = findings.begin(); finding != findings.end(); ++finding) {
@@ -96,8 +107,7 @@ std::string findings_text(const std::vector<Finding>& findings, const TextStyle&
         if (before != finding)
             text += labelled("fix", fmt::format("as for {} above", before->id), style);
         else
-            for (const Fix& fix : finding->fixes)
-                text += fix_text(fix, style);
+            text += fixes_text(finding->fixes, style, all_managers);
     }
     return text;
 }

@@ -24,21 +24,25 @@ body { margin: 0 auto; max-width: 62rem; padding: 1rem; background: var(--paper)
   font: 16px/1.5 system-ui, sans-serif; }
 h1 { font-size: 1.3rem; } h2 { font-size: 1.15rem; border-bottom: 1px solid var(--line); margin-top: 2rem; }
 h3 { font-size: 1rem; margin: 1.2rem 0 .2rem; }
-p, dl { margin: .3rem 0; } .mute, dt { color: var(--mute); } dl { display: grid; grid-template-columns: 6rem 1fr; gap: .1rem .8rem; }
-dd { margin: 0; overflow-wrap: anywhere; }
-.critical, .CRITICAL { color: var(--critical); } .warning, .WARNING { color: var(--warning); } .info, .UNKNOWN { color: var(--info); }
-.OK { color: var(--ok); }
+p, dl { margin: .3rem 0; } .mute, dt { color: var(--mute); }
+dl { display: grid; grid-template-columns: max-content 1fr; gap: .1rem .8rem; } dd { margin: 0; overflow-wrap: anywhere; }
+h1, h3 { overflow-wrap: anywhere; }
+h3.critical, .CRITICAL { color: var(--critical); } h3.warning, .WARNING { color: var(--warning); }
+h3.info, .UNKNOWN { color: var(--info); } .OK { color: var(--ok); }
 .scroll { overflow-x: auto; } table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
 th, td { padding: .15rem .7rem .15rem 0; text-align: left; white-space: nowrap; } tbody tr { border-top: 1px solid var(--line); }
-pre { background: var(--soft); padding: .5rem .7rem; margin: .2rem 0 .6rem; overflow-x: auto; font-size: .85rem; }
+pre { background: var(--soft); padding: .5rem .7rem; margin: .2rem 0 .6rem; font-size: .85rem; white-space: pre-wrap;
+  overflow-wrap: break-word; }
 article { border-left: 4px solid var(--line); padding-left: .8rem; margin: 1.2rem 0; }
 article.critical { border-color: var(--critical); } article.warning { border-color: var(--warning); }
-article p, article summary { color: var(--ink); } summary { cursor: pointer; }
-svg { width: 100%; max-width: 42rem; height: auto; display: block; } svg text { fill: var(--ink); font-size: 14px; }
-.track { fill: var(--soft); stroke: var(--line); } .band { fill: var(--band); }
+article.info { border-color: var(--info); } summary { cursor: pointer; }
+svg { width: 100%; max-width: 28rem; height: auto; display: block; overflow: visible; }
+svg text { fill: var(--ink); font-size: 14px; } .number { text-anchor: end; font-variant-numeric: tabular-nums; }
+.track { fill: var(--soft); stroke: var(--line); }
+.band { fill: var(--band); stroke: var(--ink); stroke-width: 1; stroke-dasharray: 3 2; }
 .s0 { fill: #e69f00; } .s1 { fill: #56b4e9; } .s2 { fill: #009e73; } .s3 { fill: #cc79a7; }
 .s4 { fill: #f0e442; } .s5 { fill: #d55e00; } .s6 { fill: #0072b2; } .s7 { fill: #999999; }
-@media print { body { max-width: none; } article { break-inside: avoid; } pre { white-space: pre-wrap; } }
+@media print { body { max-width: none; } article, svg { break-inside: avoid; } * { print-color-adjust: exact; } }
 )";
 
 std::string row(std::string_view name, std::string_view value) {
@@ -100,6 +104,12 @@ std::string plots(const AuditReport& report, const AuditedBond& bond, const Bond
         html += fmt::format("<h3>{}: {}</h3>\n", to_text(balance->direction), html_text(describe(*balance)));
         html += share_plot(*balance);
     }
+    const auto banded = [](const Balance& balance) {
+        return !balance.slaves.empty() && expected_share(balance, balance.slaves.front().name);
+    };
+    if (banded(bond.audit->tx) || banded(bond.audit->rx))
+        html += "<p class=\"mute\">Bars: share of the bytes. Dashed: where chance puts it in 95 % of cases, "
+                "given these flows.</p>\n";
     const auto policies = shares_by_policy(view);
     if (policies.empty()) return html;
     std::vector<std::string> slaves;
@@ -107,7 +117,7 @@ std::string plots(const AuditReport& report, const AuditedBond& bond, const Bond
         slaves.push_back(slave->name);
     html +=
         fmt::format("<h3>The flows sent, under each policy</h3>\n<p class=\"mute\">By the hash of {} ({}). "
-                    "Shares of bytes.</p>\n",
+                    "Shares of bytes, a colour for each slave as above.</p>\n",
                     html_text(to_text(view.era)), report.era ? to_text(report.era->source) : "assumed");
     return html + policy_plot(policies, slaves);
 }
@@ -120,6 +130,8 @@ std::string bond_html(const AuditReport& report, const AuditedBond& bond, const 
     html += row("is", state_word(state));
     if (state.mode == BondMode::lacp) html += row("LACP", lacp_words(state));
     html += row("links", link_words(state)) + row("on it", upper_words(state));
+    html += row("programs", program_words(state)) + row("offloads", offload_words(state));
+    if (state.manager) html += row("managed by", to_text(*state.manager));
     html += row("driver", state.driver) + row("namespace", report.netns) + "</dl>\n";
     return html + slave_rows(bond) + ports_html(state) + plots(report, bond, view) + "</section>\n";
 }

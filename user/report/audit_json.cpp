@@ -61,6 +61,32 @@ Json side_json(const std::optional<LacpSide>& side) {
             {"port_number", or_null(side->port_number)}};
 }
 
+Json programs_json(const DevicePrograms& programs) {
+    Json found = Json::array(), unknown = Json::array();
+    for (const AttachedProgram& program : programs.found) {
+        Json actions = Json::array();
+        for (const std::string& action : program.actions)
+            actions.push_back(valid_utf8(action));
+        found.push_back({{"hook", to_text(program.hook)},
+                         {"kind", text_or_null(program.kind)},
+                         {"name", text_or_null(program.name)},
+                         {"id", program.id != 0 ? Json(program.id) : Json(nullptr)},
+                         {"actions", actions}});
+    }
+    if (!programs.xdp_known) unknown.push_back("xdp");
+    if (!programs.tc_known) unknown.push_back("tc");
+    if (!programs.tcx_known) unknown.push_back("tcx");
+    return {{"found", found}, {"unknown", unknown}};
+}
+
+Json offloads_json(const std::optional<Offloads>& offloads) {
+    if (!offloads) return nullptr;
+    Json json = Json::object();
+    for (const auto& [name, on] : offload_names(*offloads))
+        json[std::string(name)] = on;
+    return json;
+}
+
 Json lacp_port_json(const Slave& slave) {
     return {{"aggregator", or_null(slave.aggregator_id)},
             {"actor_state", port_state_json(slave.actor_port_state)},
@@ -112,6 +138,8 @@ Json slave_json(const AuditedBond& bond, const SlaveView& view) {
                                         : Json(nullptr);
     json["duplex"] = word_or_null(slave.duplex);
     json["kind"] = text_or_null(slave.kind);
+    json["programs"] = programs_json(slave.programs);
+    json["offloads"] = offloads_json(slave.offloads);
     json["lacp"] = present && bond.state->mode == BondMode::lacp ? lacp_port_json(slave) : Json(nullptr);
     json["tx"] = traffic_json(bond, view, false);
     json["rx"] = traffic_json(bond, view, true);
@@ -208,8 +236,11 @@ Json bond_json(const AuditReport& report, const AuditedBond& audited) {
     const Slave* const active = bond.active();
     json["active_slave"] = active ? Json(valid_utf8(active->name)) : name_or_null(bond.active_name);
     json["primary"] = name_or_null(bond.primary_name);
+    json["manager"] = word_or_null(bond.manager);
     json["lacp"] = lacp_json(bond);
     json["uppers"] = uppers_json(bond);
+    json["programs"] = programs_json(bond.programs);
+    json["offloads"] = offloads_json(bond.offloads);
     json["missing_slaves"] = Json::array();
     for (const std::string& slave : bond.missing_slaves)
         json["missing_slaves"].push_back(valid_utf8(slave));

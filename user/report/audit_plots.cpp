@@ -12,13 +12,13 @@
 namespace bondtrace {
 namespace {
 
-// In the units of the drawing, which the page scales to its width.
-constexpr double name_width = 130, bar_width = 360, number_width = 170, row_height = 30, bar_height = 16;
-constexpr double drawing_width = name_width + bar_width + number_width;
+// In the units of the drawing, which are about the pixels of a page and not much less on a phone. The words
+// stand above their bar: beside it they would be too small there.
+constexpr double bar_width = 420, row_height = 46, bar_top = 22, bar_height = 15, baseline = 15;
 constexpr std::size_t colours = 8; // classes s0 ... s7 of the style sheet
 
 std::string open_drawing(std::size_t rows, std::string_view title) {
-    return fmt::format("<svg viewBox=\"0 0 {} {}\" role=\"img\" aria-label=\"{}\">\n", drawing_width,
+    return fmt::format("<svg viewBox=\"0 0 {} {}\" role=\"img\" aria-label=\"{}\">\n", bar_width,
                        static_cast<double>(rows) * row_height, html_text(title));
 }
 
@@ -26,12 +26,14 @@ std::string rectangle(std::string_view style, double from, double to, double top
                       std::string_view title) {
     return fmt::format("<rect class=\"{}\" x=\"{:.2f}\" y=\"{:.2f}\" width=\"{:.2f}\" height=\"{}\"><title>{}"
                        "</title></rect>\n",
-                       style, name_width + from * bar_width, top, (to - from) * bar_width, height,
-                       html_text(title));
+                       style, from * bar_width, top, (to - from) * bar_width, height, html_text(title));
 }
 
-std::string label(double x, double middle, std::string_view text) {
-    return fmt::format("<text x=\"{}\" y=\"{:.2f}\">{}</text>\n", x, middle + 5, html_text(text));
+// What stands above a bar: a name on the left and a number on the right.
+std::string labels(double top, std::string_view name, std::string_view number) {
+    return fmt::format("<text x=\"0\" y=\"{0:.2f}\">{1}</text>\n<text class=\"number\" x=\"{2}\" "
+                       "y=\"{0:.2f}\">{3}</text>\n",
+                       top + baseline, html_text(name), bar_width, html_text(number));
 }
 
 std::string percent(double share) {
@@ -97,17 +99,16 @@ std::string share_plot(const Balance& balance) {
                                    fmt::format("{} share of each slave", to_text(balance.direction)));
     for (std::size_t i = 0; i < balance.slaves.size(); ++i) {
         const SlaveShare& slave = balance.slaves[i];
-        const double top = static_cast<double>(i) * row_height, middle = top + row_height / 2;
-        svg += label(0, middle, slave.name);
-        svg += rectangle("track", 0, 1, middle - bar_height / 2, bar_height, "0 to 100 %");
+        const double top = static_cast<double>(i) * row_height, bar = top + bar_top;
+        svg += labels(top, slave.name, fmt::format("{}, {} flows", percent(slave.share), slave.flows));
+        svg += rectangle("track", 0, 1, bar, bar_height, "0 to 100 %");
+        svg += rectangle(fmt::format("s{}", i % colours), 0, slave.share, bar, bar_height,
+                         fmt::format("{}: {}", slave.name, percent(slave.share)));
+        // Over the bar, so that a share inside the band does not hide it.
         if (const auto band = expected_share(balance, slave.name))
             svg += rectangle(
-                "band", band->low, band->high, top + 1, row_height - 2,
+                "band", band->low, band->high, bar - 2, bar_height + 4,
                 fmt::format("expected by chance: {} to {}", percent(band->low), percent(band->high)));
-        svg += rectangle(fmt::format("s{}", i % colours), 0, slave.share, middle - bar_height / 2, bar_height,
-                         fmt::format("{}: {}", slave.name, percent(slave.share)));
-        svg += label(name_width + bar_width + 10, middle,
-                     fmt::format("{}, {} flows", percent(slave.share), slave.flows));
     }
     return svg + "</svg>\n";
 }
@@ -128,22 +129,21 @@ std::string policy_plot(const std::vector<PolicyShares>& policies, const std::ve
     std::string svg = open_drawing(policies.size(), "what these flows would make of each policy");
     for (std::size_t row = 0; row < policies.size(); ++row) {
         const PolicyShares& policy = policies[row];
-        const double middle = (static_cast<double>(row) + 0.5) * row_height;
-        svg += label(0, middle, fmt::format("{}{}", to_text(policy.policy), policy.current ? " (now)" : ""));
-        svg += rectangle("track", 0, 1, middle - bar_height / 2, bar_height, "not determined by the tuple");
+        const double top = static_cast<double>(row) * row_height, bar = top + bar_top;
+        svg += rectangle("track", 0, 1, bar, bar_height, "not determined by the tuple");
         double from = 0, largest = 0;
         for (std::size_t i = 0; i < policy.shares.size() && i < slaves.size(); ++i) {
             const double to = from + policy.shares[i];
             largest = std::max(largest, policy.shares[i]);
             if (to > from)
-                svg += rectangle(fmt::format("s{}", i % colours), from, to, middle - bar_height / 2,
-                                 bar_height, fmt::format("{}: {}", slaves[i], percent(policy.shares[i])));
+                svg += rectangle(fmt::format("s{}", i % colours), from, to, bar, bar_height,
+                                 fmt::format("{}: {}", slaves[i], percent(policy.shares[i])));
             from = to;
         }
-        svg += label(name_width + bar_width + 10, middle,
-                     policy.undetermined >= 0.005
-                         ? fmt::format("{} not predictable", percent(policy.undetermined))
-                         : fmt::format("largest {}", percent(largest)));
+        svg += labels(top, fmt::format("{}{}", to_text(policy.policy), policy.current ? " (now)" : ""),
+                      policy.undetermined >= 0.005
+                          ? fmt::format("{} not predictable", percent(policy.undetermined))
+                          : fmt::format("largest {}", percent(largest)));
     }
     return svg + "</svg>\n";
 }

@@ -17,6 +17,7 @@ struct AuditReport {
     std::string netns;             // as the user named it; empty: the caller's own
     std::optional<double> seconds; // length of the window; nullopt: there was none (a saved state)
     bool interrupted = false;
+    bool verbose = false;           // also ways to mend it for other network managers than the bond's own
     std::optional<EraFinding> era;  // of the hash that the flows were held against; nullopt: no traffic
     std::vector<std::string> notes; // what people should know of a saved state's files
     AuditInput input;

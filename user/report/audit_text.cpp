@@ -18,7 +18,7 @@ namespace bondtrace {
 namespace {
 
 constexpr std::size_t indent = 2;
-constexpr std::size_t label_width = 9; // "  links  "
+constexpr std::size_t label_width = 14; // "  managed by  "
 
 std::string header_text(const AuditReport& report, const TextStyle& style) {
     std::string text = fmt::format("bondtrace {}", style.clean(report.header.version));
@@ -63,6 +63,11 @@ std::string state_panel(const AuditedBond& bond, const TextStyle& style) {
     if (state.mode == BondMode::lacp) text += labelled("LACP", lacp_words(state), style);
     if (const std::string links = link_words(state); !links.empty()) text += labelled("links", links, style);
     if (!state.uppers.empty()) text += labelled("on it", upper_words(state), style);
+    if (const std::string programs = program_words(state); !programs.empty())
+        text += labelled("programs", programs, style);
+    if (const std::string offloads = offload_words(state); !offloads.empty())
+        text += labelled("offloads", offloads, style);
+    if (state.manager) text += labelled("managed by", to_text(*state.manager), style);
     if (!state.missing_slaves.empty())
         text += labelled("missing", fmt::format("{}", fmt::join(state.missing_slaves, ", ")), style);
     if (!bond.audit->watched) return text;
@@ -198,7 +203,7 @@ std::string audit_text(const AuditReport& report, const TextOptions& options) {
         text += style.wrap(style.clean(note), indent);
     for (const AuditedBond& bond : audited_bonds(report))
         text += '\n' + bond_text(report, bond, style);
-    text += '\n' + findings_text(report.result.findings, style);
+    text += '\n' + findings_text(report.result.findings, style, report.verbose);
     if (!report.input.traffic) return text;
     const std::string losses = run_losses_text(*report.input.traffic, style);
     return losses.empty() ? text : text + '\n' + losses;

@@ -15,6 +15,7 @@ namespace bondtrace {
 std::string audit_text(const AuditReport& report, const TextOptions& options);
 
 // The findings alone, in their order; "no findings" when there are none.
-std::string findings_text(const std::vector<Finding>& findings, const TextStyle& style);
+std::string findings_text(const std::vector<Finding>& findings, const TextStyle& style,
+                          bool all_managers = false);
 
 } // namespace bondtrace

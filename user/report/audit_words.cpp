@@ -71,6 +71,42 @@ std::string link_words(const Bond& bond) {
     return fmt::format("{}", fmt::join(parts, ", "));
 }
 
+std::string program_words(const Bond& bond) {
+    std::vector<std::string> parts;
+    const auto add = [&](const DevicePrograms& programs, const std::string& device) {
+        for (const AttachedProgram& program : programs.found)
+            parts.push_back(fmt::format("{} on {}", describe(program), device));
+    };
+    add(bond.programs, bond.name);
+    for (const Slave& slave : bond.slaves)
+        add(slave.programs, slave.name);
+    // Where nothing could be asked, as in a saved state, there is nothing to say.
+    const DevicePrograms& asked = bond.programs;
+    if (asked.xdp_known || asked.tc_known || asked.tcx_known) {
+        if (!asked.xdp_known) parts.emplace_back("XDP unknown");
+        if (!asked.tc_known) parts.emplace_back("tc unknown");
+        if (!asked.tcx_known) parts.emplace_back("tcx unknown");
+    }
+    return fmt::format("{}", fmt::join(parts, "; "));
+}
+
+std::string offload_words(const Bond& bond) {
+    std::vector<std::string> all;
+    bool equal = true;
+    std::string first;
+    for (const Slave& slave : bond.slaves) {
+        if (!slave.offloads) continue;
+        std::vector<std::string_view> on;
+        for (const auto& [name, set] : offload_names(*slave.offloads))
+            if (set) on.push_back(name);
+        const std::string words = on.empty() ? "none" : fmt::format("{}", fmt::join(on, ", "));
+        if (all.empty()) first = words;
+        equal = equal && words == first;
+        all.push_back(fmt::format("{}: {}", slave.name, words));
+    }
+    return equal ? first : fmt::format("{}", fmt::join(all, "; "));
+}
+
 std::string upper_words(const Bond& bond) {
     std::vector<std::string> parts;
     for (const Upper& upper : bond.uppers)

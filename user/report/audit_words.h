@@ -20,5 +20,10 @@ std::string lacp_words(const Bond& bond);
 std::string link_words(const Bond& bond);
 // What stands on the bond.
 std::string upper_words(const Bond& bond);
+// "tc egress flower (gact) on bond0; tcx unknown": programs and filters of others, and which kinds could not
+// be asked for where others could; empty when there is nothing to say.
+std::string program_words(const Bond& bond);
+// "tso, gso, gro", or by slave where they differ; empty when nobody told.
+std::string offload_words(const Bond& bond);
 
 } // namespace bondtrace

@@ -96,49 +96,71 @@ Result<void> send_datagram(int fd, const std::vector<char>& payload, std::size_t
     }
 }
 
-} // namespace
+struct Sender {
+    Fd socket;
+    Address to;
+};
 
-Result<void> send_udp(const End& from, const End& to, const std::vector<UdpFlow>& flows) {
-    const auto deadline = Clock::now() + patience;
-    struct Sender {
-        Fd socket;
-        Address to;
-    };
-    std::vector<Sender> senders;
-    std::map<std::uint16_t, Fd> receivers; // by destination port
-    std::size_t largest = 0, sent = 0;
+// Sends the flows' packets in turn. Each begins with its number, so that copies are told from originals.
+Result<void> send_in_turn(const std::vector<Sender>& senders, const std::vector<UdpFlow>& flows,
+                          Clock::time_point deadline) {
+    std::size_t largest = sizeof(std::uint32_t);
     unsigned rounds = 0;
+    std::uint32_t sent = 0;
     for (const UdpFlow& flow : flows) {
+        if (flow.payload < sizeof(sent))
+            return fail(ErrorKind::usage, "a datagram here has a payload of at least four bytes");
         largest = std::max(largest, flow.payload);
         rounds = std::max(rounds, flow.packets);
-        if (!receivers.contains(flow.destination_port)) {
-            auto receiver = bound_socket(to, SOCK_DGRAM, flow.destination_port);
-            if (!receiver) return tl::make_unexpected(receiver.error());
-            receivers.emplace(flow.destination_port, std::move(*receiver));
-        }
-        auto sender = bound_socket(from, SOCK_DGRAM, flow.source_port);
-        if (!sender) return tl::make_unexpected(sender.error());
-        const auto destination = make_address(to.address, flow.destination_port);
-        if (!destination) return tl::make_unexpected(destination.error());
-        senders.push_back({std::move(*sender), *destination});
     }
-
-    // Each datagram begins with its number, so that copies are told from originals.
-    std::vector<char> payload(std::max(largest, sizeof(std::uint32_t)), 'x');
-    std::set<std::uint32_t> missing;
-    for (unsigned round = 0; round < rounds; ++round) {
+    std::vector<char> payload(largest, 'x');
+    for (unsigned round = 0; round < rounds; ++round)
         for (std::size_t i = 0; i < flows.size(); ++i) {
             if (round >= flows[i].packets) continue;
-            const auto number = static_cast<std::uint32_t>(sent++);
-            std::memcpy(payload.data(), &number, sizeof(number));
-            if (flows[i].payload < sizeof(number))
-                return fail(ErrorKind::usage, "a datagram here has a payload of at least four bytes");
+            std::memcpy(payload.data(), &sent, sizeof(sent));
+            ++sent;
             const auto done =
                 send_datagram(senders[i].socket.get(), payload, flows[i].payload, senders[i].to, deadline);
             if (!done) return done;
-            missing.insert(number);
         }
+    return {};
+}
+
+Result<std::vector<Sender>> open_senders(const End& from, const std::string& to,
+                                         const std::vector<UdpFlow>& flows) {
+    std::vector<Sender> senders;
+    for (const UdpFlow& flow : flows) {
+        auto socket = bound_socket(from, SOCK_DGRAM, flow.source_port);
+        if (!socket) return tl::make_unexpected(socket.error());
+        const auto destination = make_address(to, flow.destination_port);
+        if (!destination) return tl::make_unexpected(destination.error());
+        senders.push_back({std::move(*socket), *destination});
     }
+    return senders;
+}
+
+} // namespace
+
+Result<void> send_udp_unheard(const End& from, const std::string& to, const std::vector<UdpFlow>& flows) {
+    const auto senders = open_senders(from, to, flows);
+    if (!senders) return tl::make_unexpected(senders.error());
+    return send_in_turn(*senders, flows, Clock::now() + patience);
+}
+
+Result<void> send_udp(const End& from, const End& to, const std::vector<UdpFlow>& flows) {
+    const auto deadline = Clock::now() + patience;
+    std::map<std::uint16_t, Fd> receivers; // by destination port
+    unsigned rounds = 0;
+    for (const UdpFlow& flow : flows) {
+        rounds = std::max(rounds, flow.packets);
+        if (receivers.contains(flow.destination_port)) continue;
+        auto receiver = bound_socket(to, SOCK_DGRAM, flow.destination_port);
+        if (!receiver) return tl::make_unexpected(receiver.error());
+        receivers.emplace(flow.destination_port, std::move(*receiver));
+    }
+    const auto senders = open_senders(from, to.address, flows);
+    if (!senders) return tl::make_unexpected(senders.error());
+    if (const auto sent = send_in_turn(*senders, flows, deadline); !sent) return sent;
     std::vector<char> buffer(65536);
     for (auto& [port, receiver] : receivers) {
         std::set<std::uint32_t> expected; // of this port

@@ -34,6 +34,9 @@ struct UdpFlow {
 // copies).
 Result<void> send_udp(const End& from, const End& to, const std::vector<UdpFlow>& flows);
 
+// The same without waiting, for what will not all arrive; `to` need not be an address of the other end.
+Result<void> send_udp_unheard(const End& from, const std::string& to, const std::vector<UdpFlow>& flows);
+
 // Transfers `bytes` over one TCP connection from `source_port` (0: any) to `port`, and closes it from both
 // sides; returns when the receiver has them all.
 Result<void> transfer_tcp(const End& from, const End& to, std::uint16_t source_port, std::uint16_t port,

@@ -91,5 +91,22 @@ TEST(Advice, EverySwitchForEveryChange) {
     EXPECT_THAT(command(switch_fixes(SwitchChange::hash_layer4), "Cisco"), HasSubstr("src-dst ip-l4port"));
 }
 
+TEST(Advice, TheManagersWayComesSecondAndTheOthersAreMarked) {
+    Bond bond;
+    bond.name = "bond0";
+    bond.manager = Manager::ifupdown;
+    const auto fixes = host_fixes(bond, BondOption::hash_policy, "layer3+4");
+    ASSERT_EQ(fixes.size(), 5U);
+    EXPECT_EQ(fixes[0].where, "iproute2");
+    EXPECT_FALSE(fixes[0].other_manager);
+    EXPECT_EQ(fixes[1].where, "ifupdown");
+    EXPECT_FALSE(fixes[1].other_manager);
+    for (std::size_t i = 2; i < fixes.size(); ++i)
+        EXPECT_TRUE(fixes[i].other_manager) << fixes[i].where;
+    bond.manager.reset();
+    for (const Fix& fix : host_fixes(bond, BondOption::hash_policy, "layer3+4"))
+        EXPECT_FALSE(fix.other_manager) << fix.where;
+}
+
 } // namespace
 } // namespace bondtrace

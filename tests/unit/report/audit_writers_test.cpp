@@ -110,6 +110,40 @@ TEST(AuditText, EqualFixesAreToldOnce) {
                     "\nINFO  lacp.no-partner  s\n  fix   as for lacp.no-partner above\n");
 }
 
+TEST(AuditText, OtherManagersWaysAreForTheCurious) {
+    std::vector<Finding> findings(1);
+    findings[0].id = "hash.layer2-one-mac";
+    findings[0].summary = "s";
+    findings[0].fixes = {{"iproute2", "now"}, {"netplan", "for good"}, {"nmcli", "elsewhere", true}};
+    const TextStyle style({80, false, false});
+    EXPECT_EQ(findings_text(findings, style),
+              "1 finding: 1 info\n\nINFO  hash.layer2-one-mac  s\n  fix   iproute2:\n          now\n  fix   "
+              "netplan:\n          for good\n        -v also shows nmcli\n");
+    EXPECT_THAT(findings_text(findings, style, true), HasSubstr("nmcli:\n          elsewhere\n"));
+}
+
+TEST(AuditText, ShowsProgramsOffloadsAndWhoManages) {
+    AuditReport report = test::sample_audit("healthy");
+    Bond& bond = report.input.bonds[0];
+    bond.manager = Manager::networkd;
+    bond.programs = {{{ProgramHook::tc_egress, "bpf", "cil_to_netdev", 42, {}}}, true, true, false};
+    for (Slave& slave : bond.slaves)
+        slave.offloads = Offloads{.tso = true, .gro = true};
+    const std::string text = audit_text(report, {120, false, false});
+    EXPECT_THAT(text,
+                HasSubstr("  programs    tc egress bpf cil_to_netdev (program 42) on bond0; tcx unknown\n"));
+    EXPECT_THAT(text, HasSubstr("  offloads    tso, gro\n"));
+    EXPECT_THAT(text, HasSubstr("  managed by  systemd-networkd\n"));
+    const json document = json::parse(audit_json(report));
+    const json& shown = document.at("bonds").at(0);
+    EXPECT_EQ(shown.at("manager"), "systemd-networkd");
+    EXPECT_EQ(shown.at("programs").at("found").at(0).at("id"), 42);
+    EXPECT_EQ(shown.at("programs").at("unknown"), json::parse(R"(["tcx"])"));
+    EXPECT_EQ(shown.at("offloads"), nullptr);
+    EXPECT_EQ(shown.at("slaves").at(0).at("offloads").at("tso"), true);
+    EXPECT_EQ(shown.at("slaves").at(0).at("programs").at("unknown").size(), 3U);
+}
+
 TEST(AuditText, IsPlainAsciiWhenAskedAndColoursAddNothingElse) {
     AuditReport report = test::sample_audit("live");
     for (const char c : audit_text(report, {100, true, false}))
