@@ -289,10 +289,7 @@ void add_audit_command(CLI::App& app, ExitStatus& status) {
     add_color_option(*command, options->color);
     add_common_options(*command, options->common);
     add_attach_options(*command, options->common, false);
-    from->excludes(max_flows)
-        ->excludes(era)
-        ->excludes(command->get_option("--netns"))
-        ->excludes(command->get_option("--attach"));
+    from->excludes(max_flows)->excludes(era)->excludes(command->get_option("--netns"));
     command->footer(
         "The first line is that of a monitoring plug-in (Nagios, Icinga), with the shares as "
         "performance data.\n"

@@ -22,7 +22,9 @@ int print(libbpf_print_level level, const char* format, va_list arguments) {
     va_list again;
     va_copy(again, arguments);
     const int length = std::vsnprintf(line.data(), line.size(), format, arguments);
-    if (print_libbpf) std::vfprintf(stderr, format, again); // a verifier's log is longer than a line
+    // A verifier's log is longer than a line.
+    // NOLINTNEXTLINE(clang-analyzer-valist.Uninitialized): copied just now
+    if (print_libbpf) std::vfprintf(stderr, format, again);
     va_end(again);
     if (level == LIBBPF_WARN && first_warning.empty()) first_warning = line.data();
     return length;

@@ -392,6 +392,7 @@ std::string libbpf_version() {
 
 std::vector<std::string> compiled_attachments() {
     std::vector<std::string> names;
+    names.reserve(all_attachments.size());
     for (const Attachment attachment : all_attachments)
         names.emplace_back(to_text(attachment));
     return names;
