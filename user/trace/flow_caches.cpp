@@ -18,12 +18,12 @@ bool same(const bt_flow_key& a, const bt_flow_key& b) {
     return std::memcmp(&a, &b, sizeof(a)) == 0;
 }
 
-std::uint64_t load(const std::uint64_t& word) {
-    return std::atomic_ref(const_cast<std::uint64_t&>(word)).load(std::memory_order_relaxed);
+std::uint64_t load(const __u64& word) {
+    return std::atomic_ref(const_cast<__u64&>(word)).load(std::memory_order_relaxed);
 }
 
 std::uint32_t load_version(const bt_cached_flow& flow) {
-    return std::atomic_ref(const_cast<std::uint32_t&>(flow.version)).load(std::memory_order_acquire);
+    return std::atomic_ref(const_cast<__u32&>(flow.version)).load(std::memory_order_acquire);
 }
 
 void add(bt_flow_value& value, const bt_count& count, std::uint64_t last_ns) {

@@ -73,13 +73,12 @@ template<typename T> Result<T> read_per_cpu(const bpf_map* map, std::uint32_t in
 
 // One CPU's counters of a slot while that CPU counts: each is right by itself.
 bt_slave_totals load(const bt_slave_totals& totals) {
-    bt_slave_totals now;
-    auto* to = reinterpret_cast<std::uint64_t*>(&now);
-    const auto* from = reinterpret_cast<const std::uint64_t*>(&totals);
-    static_assert(sizeof(now) % sizeof(*to) == 0);
-    for (std::size_t i = 0; i < sizeof(now) / sizeof(*to); ++i)
-        to[i] = std::atomic_ref(const_cast<std::uint64_t&>(from[i])).load(std::memory_order_relaxed);
-    return now;
+    std::array<__u64, sizeof(totals) / sizeof(__u64)> words{};
+    static_assert(sizeof(words) == sizeof(totals));
+    const auto* from = reinterpret_cast<const __u64*>(&totals); // all its members are of this type
+    for (std::size_t i = 0; i < words.size(); ++i)
+        words[i] = std::atomic_ref(const_cast<__u64&>(from[i])).load(std::memory_order_relaxed);
+    return std::bit_cast<bt_slave_totals>(words);
 }
 
 // Whether a program can be interrupted by another one of its CPU at any time (CONFIG_PREEMPT_RT).
