@@ -175,13 +175,21 @@ TEST(WrongInput, WithoutBtf) {
         argv.insert(argv.end(), arguments.begin(), arguments.end());
         return capture(argv);
     };
-    const Output output = without_btf({"flows", "--netns", "bt-a", "--for", "0"});
+    const Output output = without_btf({"flows", "--netns", "bt-a", "--for", "0", "--attach", "fentry"});
     EXPECT_EQ(output.status, 3);
     EXPECT_THAT(output.err, HasSubstr("BTF"));
-    const Output check = without_btf({"check", "--json"});
-    EXPECT_EQ(check.status, 3);
+    // What needs none is taken instead, and said to be.
+    const Output check = without_btf({"check", "--json", "--attach", "auto"});
+    EXPECT_EQ(check.status, 0) << check.out << check.err;
     EXPECT_TRUE(is_valid(check.out, "check.schema.json"));
-    EXPECT_EQ(nlohmann::json::parse(check.out).at("works"), false);
+    const auto document = nlohmann::json::parse(check.out);
+    EXPECT_EQ(document.at("attach"), "tc");
+    for (const auto& rung : document.at("ladder")) {
+        EXPECT_EQ(rung.at("works"), rung.at("attach") == "tc") << rung;
+        if (rung.at("attach") != "tc") {
+            EXPECT_THAT(rung.at("obstacle").get<std::string>(), HasSubstr("BTF"));
+        }
+    }
 }
 
 TEST(Check, SaysThatItWorks) {
