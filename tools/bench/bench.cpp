@@ -140,6 +140,7 @@ std::vector<double> time_subjects(const Packet& packet, const Load& load,
             if (round > 0) rounds[i].push_back(ns);
         }
     std::vector<double> medians;
+    medians.reserve(rounds.size());
     for (auto& values : rounds)
         medians.push_back(median(std::move(values)));
     return medians;
