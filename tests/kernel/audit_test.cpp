@@ -121,6 +121,17 @@ TEST(Audit, NoTrafficIsUnknownAndStateStands) {
     EXPECT_EQ(output.err, "");
 }
 
+TEST(Audit, ItsOwnTcProgramsAreNobodyElses) {
+    const Lab lab("direct --mode 802.3ad --policy layer3+4");
+    ASSERT_FALSE(HasFatalFailure());
+    const Output output = audit({"--netns", "bt-a", "--for", "0", "--attach", "tc", "--json"});
+    EXPECT_EQ(output.status, 3) << output.err;
+    const json document = json::parse(output.out);
+    EXPECT_EQ(document.at("attach"), "tc");
+    EXPECT_THAT(output.out, testing::Not(HasSubstr("bt_tc_")));
+    EXPECT_THAT(output.out, testing::Not(HasSubstr("trace.foreign-program")));
+}
+
 TEST(Audit, WithoutRightsTheStateStands) {
     const Lab lab("direct --mode 802.3ad --policy layer3+4");
     ASSERT_FALSE(HasFatalFailure());

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "user/bond/device_reader.h"
 
+#include "user/base/fd.h"
+#include "user/base/program_names.h"
 #include "user/bond/device_message.h"
 #include "user/bond/netlink_socket.h"
 
@@ -10,6 +12,8 @@
 #include <cstring>
 #include <functional>
 #include <map>
+#include <string>
+#include <utility>
 
 #include <libmnl/libmnl.h>
 #include <linux/bpf.h>
@@ -103,7 +107,7 @@ Result<bool> read_filters(NetlinkSocket& socket, int ifindex, ProgramHook hook, 
         TC_H_MAKE(TC_H_CLSACT, hook == ProgramHook::tc_ingress ? TC_H_MIN_INGRESS : TC_H_MIN_EGRESS));
     const auto error = ask(socket, request.header, [&](Bytes answer) {
         auto filter = parse_filter(answer, hook);
-        if (filter && !filter->name.starts_with("bondtrace") && programs.found.size() < most_programs)
+        if (filter && !filter->name.starts_with(tc_program_prefix) && programs.found.size() < most_programs)
             programs.found.push_back(std::move(*filter));
     });
     if (!error) return tl::make_unexpected(error.error());
@@ -125,6 +129,21 @@ Result<void> read_tc(NetlinkSocket& socket, const std::multimap<int, std::string
     return {};
 }
 
+// The name of a loaded program; empty when that may not be known.
+std::string program_name(std::uint32_t id) {
+    bpf_attr open{};
+    open.prog_id = id;
+    const Fd program(static_cast<int>(::syscall(SYS_bpf, BPF_PROG_GET_FD_BY_ID, &open, sizeof(open))));
+    if (!program.valid()) return {};
+    bpf_prog_info info{};
+    bpf_attr query{};
+    query.info.bpf_fd = static_cast<std::uint32_t>(program.get());
+    query.info.info_len = sizeof(info);
+    query.info.info = reinterpret_cast<std::uintptr_t>(&info);
+    if (::syscall(SYS_bpf, BPF_OBJ_GET_INFO_BY_FD, &query, sizeof(query)) != 0) return {};
+    return {&info.name[0], strnlen(&info.name[0], sizeof(info.name))};
+}
+
 // Programs attached by tcx, which rtnetlink does not know. Must run inside the namespace.
 void read_tcx(int ifindex, DevicePrograms& programs) {
     for (const auto& [attach, hook] : {std::pair(bpf_tcx_ingress, ProgramHook::tcx_ingress),
@@ -140,10 +159,13 @@ void read_tcx(int ifindex, DevicePrograms& programs) {
         if (result != 0 && errno != EINVAL && errno != ENOENT && errno != ENOSPC) return;
         const bool answered =
             result == 0 || errno == ENOSPC; // more than there is room for: the first of them
-        for (std::size_t i = 0; answered && i < std::min<std::size_t>(query.query.prog_cnt, ids.size()); ++i)
-            if (ids[i] != 0 && programs.found.size() < most_programs)
+        for (std::size_t i = 0; answered && i < std::min<std::size_t>(query.query.prog_cnt, ids.size());
+             ++i) {
+            std::string name = ids[i] != 0 ? program_name(ids[i]) : std::string();
+            if (ids[i] != 0 && !name.starts_with(tc_program_prefix) && programs.found.size() < most_programs)
                 programs.found.push_back(
-                    {.hook = hook, .kind = "bpf", .name = {}, .id = ids[i], .actions = {}});
+                    {.hook = hook, .kind = "bpf", .name = std::move(name), .id = ids[i], .actions = {}});
+        }
     }
     programs.tcx_known = true;
 }

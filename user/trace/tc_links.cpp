@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "user/trace/tc_links.h"
 
+#include "user/base/program_names.h"
+
 #include <algorithm>
 #include <array>
 #include <cerrno>
@@ -14,8 +16,6 @@
 
 namespace bondtrace {
 namespace {
-
-constexpr std::string_view name_prefix = "bt_tc_";
 
 // Of the kernel's headers since 6.6, which the build need not have.
 constexpr std::uint32_t bpf_tcx_ingress = 46, bpf_tcx_egress = 47;
@@ -100,7 +100,7 @@ Result<void> remove_leftovers_of(TcNetlink& tc, const NetNs& netns, int ifindex)
 
 bool tc_mark::is_ours(const TcFilter& filter) {
     return filter.kind == "bpf" && (filter.handle & handle_mask) == handle &&
-           filter.name.starts_with(name_prefix);
+           filter.name.starts_with(tc_program_prefix);
 }
 
 Result<void> remove_tc_leftovers(const NetNs& netns) {
@@ -171,7 +171,7 @@ Result<void> TcLinks::add_filter(int ifindex, TcDirection direction, const std::
                     .priority = 0,
                     .handle = tc_mark::handle | owner_.id() | (attached.made_qdisc ? tc_mark::made_qdisc : 0),
                     .kind = "bpf",
-                    .name = std::string(name_prefix) + (in ? "rx" : "tx")};
+                    .name = std::string(tc_program_prefix) + (in ? "rx" : "tx")};
     int last = ENOSPC;
     for (const std::uint32_t priority : priorities(direction, present)) {
         filter.priority = priority;
