@@ -140,7 +140,7 @@ std::string text_of(const AuditInput& input, const AuditResult& result) {
         if (input.obstacle)
             text += fmt::format("; traffic could not be watched: {}", input.obstacle->what);
         else if (result.status == ExitStatus::cannot_tell)
-            text += "; 'bondtrace prove' makes traffic to judge balance by";
+            text += "; audit again while many flows run, such as those of 'iperf3 -P 64'";
         return text;
     }
     const Finding& worst = result.findings.front();
