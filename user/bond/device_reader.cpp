@@ -4,6 +4,7 @@
 #include "user/base/fd.h"
 #include "user/base/program_names.h"
 #include "user/bond/device_message.h"
+#include "user/bond/netlink_request.h"
 #include "user/bond/netlink_socket.h"
 
 #include <array>
@@ -29,6 +30,7 @@ namespace bondtrace {
 namespace {
 
 using Bytes = std::span<const std::byte>;
+using netlink::Request;
 using std::chrono::steady_clock;
 
 constexpr std::chrono::seconds answer_timeout{5};
@@ -68,20 +70,6 @@ Result<int> ask(NetlinkSocket& socket, nlmsghdr* request, const std::function<vo
     }
     return ETIMEDOUT;
 }
-
-// A request that is built in place.
-struct Request {
-    alignas(nlmsghdr) std::array<char, 512> buffer{};
-    nlmsghdr* header = mnl_nlmsg_put_header(buffer.data());
-
-    Request(std::uint16_t type, std::uint16_t flags) {
-        header->nlmsg_type = type;
-        header->nlmsg_flags = static_cast<std::uint16_t>(NLM_F_REQUEST | flags);
-    }
-    template<typename Fixed> Fixed* put() {
-        return static_cast<Fixed*>(mnl_nlmsg_put_extra_header(header, sizeof(Fixed)));
-    }
-};
 
 // By ifindex, the kinds of the qdiscs that hold filters of every packet; nullopt when they are not told.
 Result<std::optional<std::multimap<int, std::string>>> read_qdiscs(NetlinkSocket& socket) {

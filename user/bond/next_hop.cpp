@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "user/bond/next_hop.h"
 
+#include "user/bond/netlink_request.h"
 #include "user/bond/netlink_socket.h"
 #include "user/bond/route_message.h"
 
@@ -21,26 +22,14 @@ namespace bondtrace {
 namespace {
 
 using Bytes = std::span<const std::byte>;
+using netlink::Request;
 
 constexpr std::chrono::seconds answer_timeout{10};
 constexpr MacAddress broadcast{0xff, 0xff, 0xff, 0xff, 0xff, 0xff};
 
-// A request in the making.
-struct Request {
-    alignas(nlmsghdr) std::array<char, 512> buffer{};
-    nlmsghdr* header = mnl_nlmsg_put_header(buffer.data());
-
-    Request(std::uint16_t type, std::uint16_t flags) {
-        header->nlmsg_type = type;
-        header->nlmsg_flags = static_cast<std::uint16_t>(NLM_F_REQUEST | flags);
-    }
-    template<typename Fixed> Fixed* fixed() {
-        return static_cast<Fixed*>(mnl_nlmsg_put_extra_header(header, sizeof(Fixed)));
-    }
-    void put(std::uint16_t type, const IpAddress& address) const {
-        mnl_attr_put(header, type, address.v6 ? 16 : 4, address.bytes.data());
-    }
-};
+void put_address(const Request& request, std::uint16_t type, const IpAddress& address) {
+    mnl_attr_put(request.header, type, address.v6 ? 16 : 4, address.bytes.data());
+}
 
 std::uint8_t family_of(const IpAddress& address) {
     return address.v6 ? AF_INET6 : AF_INET;
@@ -90,10 +79,10 @@ class Asker {
     // nullopt: there is no route.
     Result<std::optional<Route>> route(const IpAddress& to, int out_ifindex) {
         Request request(RTM_GETROUTE, 0);
-        auto* const fixed = request.fixed<rtmsg>();
+        auto* const fixed = request.put<rtmsg>();
         fixed->rtm_family = family_of(to);
         fixed->rtm_dst_len = to.v6 ? 128 : 32;
-        request.put(RTA_DST, to);
+        put_address(request, RTA_DST, to);
         if (out_ifindex != 0)
             mnl_attr_put_u32(request.header, RTA_OIF, static_cast<std::uint32_t>(out_ifindex));
         std::optional<Route> found;
@@ -109,7 +98,7 @@ class Asker {
 
     Result<std::optional<MacAddress>> neighbour(int ifindex, const IpAddress& address) {
         Request request(RTM_GETNEIGH, NLM_F_DUMP);
-        auto* const fixed = request.fixed<ndmsg>();
+        auto* const fixed = request.put<ndmsg>();
         fixed->ndm_family = family_of(address);
         constexpr unsigned has_none = NUD_INCOMPLETE | NUD_FAILED;
         std::optional<MacAddress> mac;
@@ -128,7 +117,7 @@ class Asker {
 
     Result<Egress> link(int ifindex) {
         Request request(RTM_GETLINK, 0);
-        auto* const fixed = request.fixed<ifinfomsg>();
+        auto* const fixed = request.put<ifinfomsg>();
         fixed->ifi_family = AF_UNSPEC;
         fixed->ifi_index = ifindex;
         Result<Egress> found = fail(ErrorKind::internal, "the kernel described no interface");
