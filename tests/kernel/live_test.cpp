@@ -157,6 +157,28 @@ TEST_F(LiveScreen, ShowsTheFlowsOnTheSlavesWhereThePeerSawThem) {
     EXPECT_EQ(terminal.not_restored(), "");
 }
 
+// The names are the system's; the machine's /etc/hosts is this test's own to write.
+TEST_F(LiveScreen, ShowsNamesOfHosts) {
+    ASSERT_FALSE(HasFailure());
+    std::ofstream("/etc/hosts", std::ios::app) << "\n10.77.0.2 storage2.lab\n";
+    const LabEnds ends = LabEnds::open();
+    const SteadyTraffic traffic(ends.v4_a(), ends.v4_b(), ports_from(40000, 2), 5001, 500, milliseconds(50));
+    PseudoTerminal terminal(live({"-n"}), {120, 40});
+    ASSERT_TRUE(terminal.await_text("storage2.lab:5001")) << terminal.text();
+    EXPECT_EQ(terminal.text().find("10.77.0.2:5001"), std::string::npos) << terminal.text();
+    terminal.send("n");
+    EXPECT_TRUE(terminal.await_text("10.77.0.2:5001")) << terminal.text();
+    terminal.send("n");
+    EXPECT_TRUE(terminal.await_text("storage2.lab:5001")) << terminal.text();
+    terminal.send("q");
+    EXPECT_EQ(terminal.wait(), 0);
+    EXPECT_EQ(terminal.not_restored(), "");
+
+    const Output plain = capture(live({"--plain", "--count", "1", "-n"}));
+    EXPECT_EQ(plain.status, 0) << plain.err;
+    EXPECT_THAT(plain.out, HasSubstr("remote storage2.lab:5001"));
+}
+
 TEST_F(LiveScreen, ASlaveThatGoesDownMovesItsFlowsAndComesBack) {
     ASSERT_FALSE(HasFailure());
     const LabEnds ends = LabEnds::open();

@@ -36,6 +36,7 @@ struct LiveOptions {
     std::uint32_t max_flows = TraceConfig{}.max_flows;
     bool plain = false;
     bool json = false;
+    bool names = false;
     ColorChoice color = ColorChoice::automatic;
 };
 
@@ -132,6 +133,7 @@ Result<void> run(const LiveOptions& options) {
         screen.ui.view = request->view;
         screen.ui.filter_text = options.filter;
         screen.ui.interval = request->interval;
+        screen.ui.names = options.names;
         screen.symbols = choose_symbols();
         screen.colour = wants_color(options.color);
         screen.signals = signals->get();
@@ -143,6 +145,7 @@ Result<void> run(const LiveOptions& options) {
     lines.count = options.count;
     lines.most = options.top;
     lines.json = options.json;
+    lines.names = options.names;
     lines.symbols = is_utf8() ? unicode_symbols() : ascii_symbols();
     lines.signals = signals->get();
     std::optional<Error> write_error;
@@ -194,10 +197,15 @@ void add_live_command(CLI::App& app, ExitStatus& status) {
     auto* plain_flag = command->add_flag("--plain", options->plain,
                                          "Text that is never overwritten, a reading after the other: for "
                                          "screen readers and logs. The default without a terminal");
+    auto* json_flag =
+        command
+            ->add_flag("--json", options->json,
+                       "JSON lines, one a reading (docs/schema/live.schema.json); what --replay plays")
+            ->excludes(plain_flag);
     command
-        ->add_flag("--json", options->json,
-                   "JSON lines, one a reading (docs/schema/live.schema.json); what --replay plays")
-        ->excludes(plain_flag);
+        ->add_flag("-n,--names", options->names,
+                   "Names of hosts as this system resolves them, looked up beside the work (key: n)")
+        ->excludes(json_flag);
     command
         ->add_option("--replay", options->replay,
                      "Play what --json has written; needs no privileges and no bond")

@@ -53,6 +53,11 @@ void Controller::say(std::string message, bool bad) {
     ui_.message_bad = bad;
 }
 
+void Controller::want_names(bool wanted) {
+    ui_.names = wanted;
+    ui_.widths = {}; // addresses and names need different room
+}
+
 void Controller::keep_in_view(std::size_t lines) {
     const std::size_t count = view_.rows().size();
     ui_.top = std::min(ui_.top, count > lines ? count - lines : 0);
@@ -74,7 +79,7 @@ void Controller::refresh(const LiveModel& model, std::size_t height) {
     }
     const std::size_t lines = std::max<std::size_t>(lay_out(model, ui_, height).flows.height, 1);
     keep_in_view(lines);
-    ui_.widths.grow(flow_widths(model, view_, ui_.top, lines));
+    ui_.widths.grow(flow_widths(model, view_, ui_.names ? names_ : nullptr, ui_.top, lines));
 }
 
 Action Controller::press(const Key& key, const LiveModel& model, std::size_t width, std::size_t height) {
@@ -415,6 +420,9 @@ Action Controller::press_letter(char32_t letter, const LiveModel& model) {
     case 'u':
         ui_.bytes = !ui_.bytes;
         break;
+    case 'n':
+        want_names(!ui_.names);
+        return Action::names_changed;
     case 'e':
         ui_.pane = ui_.pane == Pane::events ? Pane::none : Pane::events;
         ui_.pane_top = 0;

@@ -2,6 +2,7 @@
 // What keys do. Pure: the state of the screen in, its next state and what is left to the caller out.
 #pragma once
 
+#include "user/live/host_names.h"
 #include "user/live/layout.h"
 #include "user/live/live_model.h"
 #include "user/live/ui_state.h"
@@ -15,7 +16,8 @@ enum class Action : std::uint8_t {
     quit,
     write_snapshot,
     interval_changed,
-    step_forward, // replay
+    names_changed, // wanted, or no more
+    step_forward,  // replay
     step_back,
 };
 
@@ -35,6 +37,9 @@ class Controller {
 
     void say(std::string message, bool bad = false);
     void pause(bool paused) { ui_.paused = paused; }
+    // Where names come from when they are wanted; they may be shown without (as addresses).
+    void use_names(const HostNames* names) { names_ = names; }
+    void want_names(bool wanted);
 
   private:
     Action press_in_table(const Key& key, const LiveModel& model, std::size_t width, std::size_t height);
@@ -53,6 +58,7 @@ class Controller {
 
     UiState ui_;
     FlowView view_;
+    const HostNames* names_ = nullptr;
     bool replay_;
 };
 

@@ -4,6 +4,7 @@
 
 #include "user/live/canvas.h"
 #include "user/live/flow_view.h"
+#include "user/live/host_names.h"
 #include "user/live/layout.h"
 #include "user/live/live_model.h"
 #include "user/live/symbols.h"
@@ -28,6 +29,10 @@ struct Drawing {
     const UiState& ui;
     const Symbols& symbols;
     std::optional<ReplayPlace> replay;
+    const HostNames* names = nullptr; // shown when ui.names
+
+    // Null unless names are to be shown.
+    [[nodiscard]] const HostNames* wanted_names() const { return ui.names ? names : nullptr; }
 };
 
 inline constexpr Style plain{}, strong{.bold = true}, quiet{.hue = Hue::quiet},

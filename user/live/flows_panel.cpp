@@ -4,6 +4,7 @@
 #include "user/base/text.h"
 #include "user/base/units.h"
 #include "user/live/columns.h"
+#include "user/live/end_words.h"
 #include "user/report/address_text.h"
 #include "user/report/flow_words.h"
 
@@ -270,7 +271,8 @@ class FlowLines {
     }
 
     void draw_end(const FlowRow& row, FlowColumn column, std::size_t x, std::size_t y, std::size_t width) {
-        const std::string end = end_text(row.flow.key, column == local, width, drawing_.symbols.ellipsis);
+        const std::string end =
+            end_words(row.flow.key, column == local, width, drawing_.wanted_names(), drawing_.symbols);
         std::size_t at = canvas_.put(x, y, end, plain, x + width);
         if (column != remote) return;
         // What there is instead of ports, when it fits.
@@ -328,7 +330,9 @@ void FlowWidths::grow(const FlowWidths& other) {
     agreement |= other.agreement;
 }
 
-FlowWidths flow_widths(const LiveModel& model, const FlowView& view, std::size_t top, std::size_t lines) {
+FlowWidths flow_widths(const LiveModel& model, const FlowView& view, const HostNames* names, std::size_t top,
+                       std::size_t lines) {
+    const Symbols symbols; // what is shortened is not measured here
     FlowWidths widths;
     for (const BondReport& report : model.reading().report.bonds) {
         widths.bond = std::max(widths.bond, display_width(sanitize(report.name)));
@@ -340,7 +344,7 @@ FlowWidths flow_widths(const LiveModel& model, const FlowView& view, std::size_t
         const FlowRow& row = model.flows().rows()[view.rows()[place]];
         const ConversationKey& key = row.flow.key;
         const auto width_of_end = [&](bool is_local) {
-            return end_text(key, is_local, unlimited, "").size();
+            return display_width(end_words(key, is_local, unlimited, names, symbols));
         };
         widths.proto = std::max(widths.proto, protocol_name(key).size());
         widths.local = std::max(widths.local, width_of_end(true));

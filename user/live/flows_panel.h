@@ -9,8 +9,9 @@
 
 namespace bondtrace {
 
-// What the conversations from place `top` on need. Only these are formatted.
-FlowWidths flow_widths(const LiveModel& model, const FlowView& view, std::size_t top, std::size_t lines);
+// What the conversations from place `top` on need. Only these are formatted; `names` may be null.
+FlowWidths flow_widths(const LiveModel& model, const FlowView& view, const HostNames* names, std::size_t top,
+                       std::size_t lines);
 
 // Heading, conversations, and the line that says what is not shown.
 void draw_flows(Canvas& canvas, const Layout& layout, const Drawing& drawing);

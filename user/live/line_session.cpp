@@ -2,11 +2,15 @@
 // The live table as lines.
 #include "user/live/live_json.h"
 #include "user/live/live_text.h"
+#include "user/live/name_lookup.h"
 #include "user/live/session.h"
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <limits>
+#include <memory>
+#include <vector>
 
 #include <poll.h>
 
@@ -32,11 +36,30 @@ Result<bool> wait_until(Clock::time_point due, LiveSource& source, int signals) 
     }
 }
 
+// Asks for the hosts of the first `most` conversations, and gives the answers a moment: a line that is
+// written is not corrected later.
+void look_up(const LiveModel& model, const FlowView& view, std::size_t most, const NameLookup& names) {
+    constexpr std::chrono::milliseconds moment{500};
+    std::vector<IpAddress> hosts;
+    for (std::size_t place = 0; place < std::min(most, view.rows().size()); ++place) {
+        const ConversationKey& key = model.flows().rows()[view.rows()[place]].flow.key;
+        for (const Host* host : {&key.local, &key.remote})
+            if (const auto* ip = std::get_if<IpAddress>(host)) hosts.push_back(*ip);
+    }
+    names.wait_for(hosts, moment);
+}
+
 } // namespace
 
 Result<void> run_as_lines(LiveSource& source, const LineOptions& options) {
     LiveModel model;
     FlowView view;
+    std::unique_ptr<NameLookup> names;
+    if (options.names) {
+        auto started = NameLookup::start();
+        if (!started) return tl::make_unexpected(started.error());
+        names = std::move(*started);
+    }
     const bool recorded = source.count() > 0;
     std::uint64_t sequence = 0, first_event = 0;
     auto due = Clock::now();
@@ -51,9 +74,10 @@ Result<void> run_as_lines(LiveSource& source, const LineOptions& options) {
             constexpr std::size_t few = 10;
             const std::size_t most =
                 options.most.value_or(options.json ? std::numeric_limits<std::size_t>::max() : few);
-            const std::string text = options.json
-                                         ? live_json(model, view, sequence, most, first_event)
-                                         : live_text(model, view, most, first_event, options.symbols) + "\n";
+            if (names) look_up(model, view, most, *names);
+            const std::string text =
+                options.json ? live_json(model, view, sequence, most, first_event)
+                             : live_text(model, view, most, first_event, options.symbols, names.get()) + "\n";
             if (!options.write(text)) return {};
             first_event = model.events().total();
             ++sequence;

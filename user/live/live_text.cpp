@@ -3,7 +3,9 @@
 
 #include "user/base/units.h"
 #include "user/live/draw.h"
+#include "user/live/end_words.h"
 #include "user/live/header_panel.h"
+#include "user/report/address_text.h"
 #include "user/report/flow_words.h"
 
 #include <algorithm>
@@ -20,8 +22,8 @@ std::string rate_text(const Rate& rate) {
 
 class Text {
   public:
-    Text(const LiveModel& model, const FlowView& view, const Symbols& symbols)
-        : model_(model), view_(view), symbols_(symbols), report_(model.reading().report) {}
+    Text(const LiveModel& model, const FlowView& view, const Symbols& symbols, const HostNames* names)
+        : model_(model), view_(view), symbols_(symbols), names_(names), report_(model.reading().report) {}
 
     void add_run() {
         const std::string interval = model_.interval_seconds() > 0
@@ -101,10 +103,22 @@ class Text {
         add(line);
     }
 
+    // With names the addresses stay: they are what commands take.
+    [[nodiscard]] std::string words_of(const ConversationKey& key) const {
+        std::string words = flow_words(key);
+        if (!names_) return words;
+        for (const bool local : {true, false}) {
+            const std::string name = end_words(key, local, unlimited, names_, symbols_);
+            if (name != end_text(key, local, unlimited, symbols_.ellipsis))
+                words += fmt::format(", {} {}", local ? "local" : "remote", name);
+        }
+        return words;
+    }
+
     void add_flow(const FlowRow& row) {
         if (row.flow.bond >= report_.bonds.size()) return;
         const BondReport& bond = report_.bonds[row.flow.bond];
-        std::string line = "flow " + flow_words(row.flow.key);
+        std::string line = "flow " + words_of(row.flow.key);
         const auto direction = [&](const char* name, const Rate& rate, int slave) {
             if (slave != 0)
                 line += fmt::format(", {} {} on {}", name, rate_text(rate), slave_name(bond, slave));
@@ -122,6 +136,7 @@ class Text {
     const LiveModel& model_;
     const FlowView& view_;
     const Symbols& symbols_;
+    const HostNames* names_;
     const FlowsReport& report_;
     std::string text_;
 };
@@ -129,8 +144,8 @@ class Text {
 } // namespace
 
 std::string live_text(const LiveModel& model, const FlowView& view, std::size_t most,
-                      std::uint64_t first_event, const Symbols& symbols) {
-    Text text(model, view, symbols);
+                      std::uint64_t first_event, const Symbols& symbols, const HostNames* names) {
+    Text text(model, view, symbols, names);
     text.add_run();
     for (std::size_t bond = 0; bond < model.bonds().size(); ++bond)
         text.add_bond(bond);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "user/live/flow_view.h"
+#include "user/live/host_names.h"
 #include "user/live/live_model.h"
 #include "user/live/symbols.h"
 
@@ -13,8 +14,8 @@
 namespace bondtrace {
 
 // One reading: a line for the run, each bond, each slave, at most `most` conversations, what is left of them,
-// and each event from number `first_event` on (EventLog::total() counts).
+// and each event from number `first_event` on (EventLog::total() counts). `names` may be null: addresses.
 std::string live_text(const LiveModel& model, const FlowView& view, std::size_t most,
-                      std::uint64_t first_event, const Symbols& symbols);
+                      std::uint64_t first_event, const Symbols& symbols, const HostNames* names = nullptr);
 
 } // namespace bondtrace

@@ -29,6 +29,7 @@ constexpr std::array table_help = {
     KeyHelp{"e", "events: slaves, aggregators, moves"},
     KeyHelp{"J K", "scroll the detail or the events"},
     KeyHelp{"u", "bits or bytes a second"},
+    KeyHelp{"n", "names or addresses of hosts"},
     KeyHelp{"p Space", "pause; counting goes on"},
     KeyHelp{"+ -", "longer, shorter interval"},
     KeyHelp{"w", "write what is known to a JSON file here"},
@@ -155,11 +156,11 @@ struct Hint {
 };
 
 void draw_hints(Canvas& canvas, std::size_t y, const Drawing& drawing) {
-    constexpr std::array hints = {Hint{"h", "help"},     Hint{"q", "quit"},       Hint{"/", "filter"},
-                                  Hint{"s", "sort"},     Hint{"Enter", "detail"}, Hint{"e", "events"},
-                                  Hint{"p", "pause"},    Hint{"d", "direction"},  Hint{"u", "bytes"},
-                                  Hint{"r", "reverse"},  Hint{"b", "bond"},       Hint{"w", "write"},
-                                  Hint{"+-", "interval"}};
+    constexpr std::array hints = {Hint{"h", "help"},  Hint{"q", "quit"},       Hint{"/", "filter"},
+                                  Hint{"s", "sort"},  Hint{"Enter", "detail"}, Hint{"e", "events"},
+                                  Hint{"p", "pause"}, Hint{"d", "direction"},  Hint{"u", "bytes"},
+                                  Hint{"n", "names"}, Hint{"r", "reverse"},    Hint{"b", "bond"},
+                                  Hint{"w", "write"}, Hint{"+-", "interval"}};
     constexpr std::array replay_hints = {Hint{"<- ->", "step"}, Hint{"Space", "play or pause"}};
     std::size_t x = 1;
     const auto put = [&](const Hint& hint) {

@@ -2,6 +2,7 @@
 // The live table on a screen: waits, reads, draws.
 #include "user/live/controller.h"
 #include "user/live/live_json.h"
+#include "user/live/name_lookup.h"
 #include "user/live/screen.h"
 #include "user/live/session.h"
 #include "user/live/terminal.h"
@@ -11,6 +12,7 @@
 #include <cerrno>
 #include <csignal>
 #include <limits>
+#include <memory>
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -38,6 +40,7 @@ class ScreenSession {
           controller_(options_.ui, source.count() > 0) {}
 
     Result<void> run() {
+        if (controller_.ui().names) follow_names();
         if (const auto read = read_next(); !read) return read;
         next_ = Clock::now() + std::min(first_interval, controller_.ui().interval);
         draw();
@@ -71,7 +74,8 @@ class ScreenSession {
                                                  .view = controller_.view(),
                                                  .ui = controller_.ui(),
                                                  .symbols = options_.symbols,
-                                                 .replay = place});
+                                                 .replay = place,
+                                                 .names = names_.get()});
         terminal_.show(canvas, cursor);
     }
 
@@ -82,8 +86,10 @@ class ScreenSession {
             const auto left = std::chrono::ceil<milliseconds>(next_ - Clock::now());
             timeout = static_cast<int>(std::clamp<milliseconds::rep>(left.count(), 0, 1'000'000));
         }
-        std::array<pollfd, 3> sources{
-            {{STDIN_FILENO, POLLIN, 0}, {options_.signals, POLLIN, 0}, {source_.event_fd(), POLLIN, 0}}};
+        std::array<pollfd, 4> sources{{{STDIN_FILENO, POLLIN, 0},
+                                       {options_.signals, POLLIN, 0},
+                                       {source_.event_fd(), POLLIN, 0},
+                                       {names_ ? names_->event_fd() : -1, POLLIN, 0}}};
         const int ready = poll(sources.data(), sources.size(), timeout);
         if (ready < 0 && errno != EINTR) return fail_errno(errno, "waiting for keys");
         if (ready > 0) {
@@ -96,6 +102,10 @@ class ScreenSession {
             if (sources[2].revents != 0) {
                 if (const auto followed = source_.follow(); !followed) return followed;
                 next_ = std::min(next_, std::max(Clock::now(), last_ + least_interval));
+            }
+            if (sources[3].revents != 0) {
+                names_->take_news();
+                controller_.refresh(model_, terminal_.height());
             }
         }
         if (ended_) return {};
@@ -134,6 +144,9 @@ class ScreenSession {
             case Action::interval_changed:
                 next_ = std::max(Clock::now(), last_ + controller_.ui().interval);
                 break;
+            case Action::names_changed:
+                follow_names();
+                break;
             case Action::step_forward:
                 controller_.pause(true);
                 step(source_.number() + 1);
@@ -147,6 +160,20 @@ class ScreenSession {
             }
             if (was_paused && !controller_.ui().paused) next_ = Clock::now();
         }
+    }
+
+    // The lookup is there from the first time that names are wanted.
+    void follow_names() {
+        if (!controller_.ui().names || names_) return;
+        auto names = NameLookup::start();
+        if (!names) {
+            controller_.say(names.error().what, true);
+            controller_.want_names(false);
+            return;
+        }
+        names_ = std::move(*names);
+        controller_.use_names(names_.get());
+        controller_.refresh(model_, terminal_.height());
     }
 
     // To a reading of the recording. Backwards everything is done anew from some way before it.
@@ -187,6 +214,7 @@ class ScreenSession {
     Terminal terminal_;
     Controller controller_;
     LiveModel model_;
+    std::unique_ptr<NameLookup> names_; // none before they are wanted
     Clock::time_point last_, next_;
     std::optional<Error> failure_;
     bool ended_ = false;

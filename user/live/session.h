@@ -32,6 +32,7 @@ struct LineOptions {
     std::optional<std::size_t> count; // readings to write; nullopt: until a signal
     std::optional<std::size_t> most;  // conversations of each; nullopt: all
     bool json = false;
+    bool names = false; // of hosts, beside their addresses (text only)
     Symbols symbols;
     int signals = -1; // any ends
     // Writes a text; false when nobody reads it any more.

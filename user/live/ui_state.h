@@ -54,6 +54,7 @@ struct UiState {
     std::string filter_text; // what view.filter was made of
     bool bytes = false;      // rates in bytes a second
     bool paused = false;
+    bool names = false; // of hosts, in place of addresses
     std::chrono::milliseconds interval{1000};
     Pane pane = Pane::none;
     Overlay overlay = Overlay::none;

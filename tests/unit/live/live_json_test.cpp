@@ -203,5 +203,20 @@ TEST(LiveText, EveryLineStandsByItself) {
                 testing::Not(HasSubstr("event")));
 }
 
+TEST(LiveText, NamesStandBesideAddresses) {
+    class PeerNamed : public HostNames {
+      public:
+        [[nodiscard]] std::optional<std::string> name_of(const IpAddress& host) const override {
+            return to_text(host) == "10.77.0.2" ? std::optional<std::string>("storage2") : std::nullopt;
+        }
+    };
+    const LiveModel model = sample_model();
+    FlowView view;
+    view.rebuild(model, {});
+    const PeerNamed names;
+    EXPECT_THAT(live_text(model, view, 2, 0, unicode_symbols(), &names),
+                HasSubstr("\nflow tcp 10.77.0.1:40001 - 10.77.0.2:5201, remote storage2:5201, TX "));
+}
+
 } // namespace
 } // namespace bondtrace::test

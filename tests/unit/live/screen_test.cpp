@@ -23,6 +23,11 @@ class Screen {
         controller_.refresh(model_, 24);
     }
 
+    void use_names(const HostNames& names) {
+        names_ = &names;
+        controller_.use_names(&names);
+    }
+
     Canvas draw(std::size_t width, std::size_t height) {
         controller_.refresh(model_, height);
         Canvas canvas(width, height);
@@ -30,7 +35,8 @@ class Screen {
                                        .view = controller_.view(),
                                        .ui = controller_.ui(),
                                        .symbols = symbols_,
-                                       .replay = {}});
+                                       .replay = {},
+                                       .names = names_});
         return canvas;
     }
     void press(Key key) { controller_.press(key, model_, 80, 24); }
@@ -46,6 +52,7 @@ class Screen {
     LiveModel model_;
     Controller controller_;
     Symbols symbols_;
+    const HostNames* names_ = nullptr;
     std::optional<Cursor> cursor_;
 };
 
@@ -80,6 +87,44 @@ TEST(Screen, ShowsWhatIsKnown) {
                             HasSubstr("8 M"), HasSubstr("1.6 k"), HasSubstr("1 MB")));
     EXPECT_LT(line_with(canvas, ":40001"), line_with(canvas, ":40002")) << "the faster first";
     EXPECT_THAT(canvas.text(), HasSubstr("2 conversations"));
+}
+
+// A name server is not to be trusted.
+class PeerNamed : public HostNames {
+  public:
+    explicit PeerNamed(std::string name) : name_(std::move(name)) {}
+    [[nodiscard]] std::optional<std::string> name_of(const IpAddress& host) const override {
+        if (to_text(host) != "10.77.0.2") return std::nullopt;
+        return name_;
+    }
+
+  private:
+    std::string name_;
+};
+
+TEST(Screen, ShowsNamesWhenTheyAreWanted) {
+    const PeerNamed names("storage2.example.org");
+    Screen screen(two_flows());
+    screen.use_names(names);
+    EXPECT_THAT(screen.draw(120, 40).text(), Not(HasSubstr("storage2")));
+    screen.type("n");
+    const Canvas canvas = screen.draw(120, 40);
+    const std::string flow = canvas.line(line_with(canvas, "10.77.0.1:40001"));
+    EXPECT_THAT(flow, HasSubstr("storage2.example.org:5201"));
+    EXPECT_THAT(flow, Not(HasSubstr("10.77.0.2")));
+    EXPECT_THAT(screen.draw(60, 16).text(), HasSubstr(":5201")) << "the port stays when the name is cut";
+    screen.type("n");
+    EXPECT_THAT(screen.draw(120, 40).text(), HasSubstr("10.77.0.2:5201"));
+}
+
+TEST(Screen, ANameCannotHarmTheTerminal) {
+    const PeerNamed names("evil\x1b[2Jname");
+    Screen screen(two_flows());
+    screen.use_names(names);
+    screen.type("n");
+    const std::string text = screen.draw(120, 40).text();
+    EXPECT_EQ(text.find('\x1b'), std::string::npos);
+    EXPECT_THAT(text, HasSubstr("evil"));
 }
 
 // The colours tell the slaves apart: name, bar and flow of one have the same.
