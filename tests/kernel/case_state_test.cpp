@@ -247,7 +247,7 @@ TEST(CaseInKernel, Case49TheLinkIsUpAndTheBondSaysGoingBack) {
     pair.bond_host(static_lag);
     pair.bond_peer(static_lag);
     ASSERT_TRUE(await([&] { return all_up(read_bond(pair.host)); }));
-    ASSERT_TRUE(pair.host.ip("link set bond0 type bond updelay 10000"));
+    ASSERT_TRUE(pair.host.ip("link set bond0 type bond updelay 120000"));
     ASSERT_TRUE(pair.peer.ip("link set b1 down"));
     ASSERT_TRUE(await([&] { return read_bond(pair.host).find_slave("a1")->mii_status == MiiStatus::down; }));
     const Audited down = audit_now(pair.host.name());
@@ -259,7 +259,7 @@ TEST(CaseInKernel, Case49TheLinkIsUpAndTheBondSaysGoingBack) {
     EXPECT_THAT(back.faults(), ElementsAre("warning slave.down a1")) << back.text();
     EXPECT_EQ(back.slave("a1")->at("mii_status"), "going back");
     EXPECT_EQ(back.slave("a1")->at("carrier"), true);
-    EXPECT_THAT(back.says("slave.down"), HasSubstr("its link is up, and it waits for updelay (10000 ms)"));
+    EXPECT_THAT(back.says("slave.down"), HasSubstr("its link is up, and it waits for updelay (120000 ms)"));
     EXPECT_FALSE(back.find("bond.down"));
 }
 

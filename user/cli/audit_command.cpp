@@ -205,6 +205,9 @@ ExitStatus audit_live(const AuditOptions& options, const AuditRequest& request) 
     if (!netns) return report_nothing(netns.error(), options);
     const auto signals = open_signals();
     if (!signals) return report_nothing(signals.error(), options);
+    const auto there = await_bonds(options.common, options.bonds, *netns, *signals);
+    if (!there) return report_nothing(there.error(), options);
+    if (!*there) return ExitStatus::cannot_tell;
     const auto reader = LinkReader::open(*netns);
     if (!reader) return report_nothing(reader.error(), options);
     auto selection = select(*reader, options.bonds);
@@ -289,7 +292,11 @@ void add_audit_command(CLI::App& app, ExitStatus& status) {
     add_color_option(*command, options->color);
     add_common_options(*command, options->common);
     add_attach_options(*command, options->common, false);
-    from->excludes(max_flows)->excludes(era)->excludes(command->get_option("--netns"));
+    add_wait_option(*command, options->common);
+    from->excludes(max_flows)
+        ->excludes(era)
+        ->excludes(command->get_option("--netns"))
+        ->excludes(command->get_option("--wait"));
     command->footer(
         "The first line is that of a monitoring plug-in (Nagios, Icinga), with the shares as "
         "performance data.\n"

@@ -55,6 +55,12 @@ void add_attach_options(CLI::App& command, CommonOptions& options, bool with_lin
         ->delimiter(',');
 }
 
+void add_wait_option(CLI::App& command, CommonOptions& options) {
+    command.add_flag("--wait", options.wait,
+                     "Wait until the bonds that are named are there (any bond without a name), as when the "
+                     "bonding module is loaded later");
+}
+
 TraceConfig trace_config(const CommonOptions& options, std::uint32_t max_flows) {
     TraceConfig config;
     config.max_flows = max_flows;

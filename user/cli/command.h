@@ -24,6 +24,7 @@ struct CommonOptions {
     bool verbose = false;
     std::string attach = "auto";
     std::vector<std::string> links;
+    bool wait = false; // for bonds or links that are not there yet
 };
 
 // --netns and -v, which is described as `verbose`.
@@ -32,6 +33,9 @@ void add_common_options(CLI::App& command, CommonOptions& options,
 
 // --attach, and --links with `with_links`, for commands that trace.
 void add_attach_options(CLI::App& command, CommonOptions& options, bool with_links);
+
+// --wait: for bonds (or links) that are not there yet.
+void add_wait_option(CLI::App& command, CommonOptions& options);
 
 // What the options mean for tracing: --attach, --links, -v.
 TraceConfig trace_config(const CommonOptions& options, std::uint32_t max_flows);

@@ -81,6 +81,9 @@ ExitStatus run_flows(const FlowsOptions& options) {
     if (!netns) return report_error(netns.error());
     const auto signals = open_signals();
     if (!signals) return report_error(signals.error());
+    const auto there = await_bonds(options.common, options.bonds, *netns, *signals);
+    if (!there) return report_error(there.error());
+    if (!*there) return ExitStatus::cannot_tell;
     // Where it cannot be seen, encap policies are taken to be unpredictable, and the flows say why.
     const auto dissector = flow_dissector_attached(*netns);
     const auto era = request->era ? *request->era : find_era_for_checking();
@@ -161,6 +164,7 @@ void add_flows_command(CLI::App& app, ExitStatus& status) {
     add_color_option(*command, options->color);
     add_common_options(*command, options->common);
     add_attach_options(*command, options->common, true);
+    add_wait_option(*command, options->common);
     command->footer("Examples:\n"
                     "  bondtrace flows bond0 --for 10s\n"
                     "  bondtrace flows bond0 --for 1m --sort packets --top 20\n"

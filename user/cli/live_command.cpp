@@ -78,12 +78,16 @@ std::string host_name() {
     return name.data();
 }
 
+// Null when a signal came while it waited for a bond.
 Result<std::unique_ptr<LiveSource>> open_kernel(const LiveOptions& options, const LiveRequest& request,
-                                                bool with_cost) {
+                                                const Fd& signals) {
     if (const auto links = check_links(options.common, options.bonds); !links)
         return tl::make_unexpected(links.error());
     const auto netns = open_netns(options.common);
     if (!netns) return tl::make_unexpected(netns.error());
+    const auto there = await_bonds(options.common, options.bonds, *netns, signals);
+    if (!there) return tl::make_unexpected(there.error());
+    if (!*there) return nullptr;
     // Where it cannot be seen, encap policies are taken to be unpredictable, and the flows say why.
     const auto dissector = flow_dissector_attached(*netns);
     auto era = request.era ? *request.era : find_era_for_checking();
@@ -96,17 +100,17 @@ Result<std::unique_ptr<LiveSource>> open_kernel(const LiveOptions& options, cons
         !named)
         return tl::make_unexpected(named.error());
     // Without it the table lacks a number, no more.
-    if (with_cost)
-        if (const auto measured = observation->measure_cost(); !measured && options.common.verbose)
-            fmt::print(stderr, "bondtrace: {}\n", measured.error().what);
+    if (const auto measured = observation->measure_cost(); !measured && options.common.verbose)
+        fmt::print(stderr, "bondtrace: {}\n", measured.error().what);
     if (const auto dropped = drop_privileges(*netns); !dropped) return tl::make_unexpected(dropped.error());
     return std::make_unique<KernelSource>(std::move(*observation), make_header, options.common.netns,
                                           host_name(),
                                           KernelSource::Hash{std::move(*era), dissector.value_or(true)});
 }
 
-Result<std::unique_ptr<LiveSource>> open_source(const LiveOptions& options, const LiveRequest& request) {
-    if (options.replay.empty()) return open_kernel(options, request, true);
+Result<std::unique_ptr<LiveSource>> open_source(const LiveOptions& options, const LiveRequest& request,
+                                                const Fd& signals) {
+    if (options.replay.empty()) return open_kernel(options, request, signals);
     auto recording = Recording::open(options.replay);
     if (!recording) return tl::make_unexpected(recording.error());
     return std::make_unique<RecordedSource>(std::move(*recording));
@@ -126,8 +130,9 @@ Result<void> run(const LiveOptions& options) {
                            isatty(STDOUT_FILENO) != 0;
     const auto signals = open_signals(on_screen);
     if (!signals) return tl::make_unexpected(signals.error());
-    auto source = open_source(options, *request);
+    auto source = open_source(options, *request, *signals);
     if (!source) return tl::make_unexpected(source.error());
+    if (!*source) return {};
     if (on_screen) {
         ScreenOptions screen;
         screen.ui.view = request->view;
@@ -213,6 +218,7 @@ void add_live_command(CLI::App& app, ExitStatus& status) {
     add_color_option(*command, options->color);
     add_common_options(*command, options->common);
     add_attach_options(*command, options->common, true);
+    add_wait_option(*command, options->common);
     command->footer("Examples:\n"
                     "  bondtrace                                  every bond here; h shows the keys\n"
                     "  bondtrace live bond0 --filter 'port 3260'\n"

@@ -45,6 +45,39 @@ class Progress {
 
 } // namespace
 
+Result<bool> await_bonds(const CommonOptions& options, const std::vector<std::string>& bonds,
+                         const NetNs& netns, const Fd& signals) {
+    if (!options.wait) return true;
+    const std::vector<std::string>& names = options.links.empty() ? bonds : options.links;
+    // The monitor first: what is made after the look is then heard of.
+    auto monitor = LinkMonitor::open(netns);
+    if (!monitor) return tl::make_unexpected(monitor.error());
+    const auto reader = LinkReader::open(netns);
+    if (!reader) return tl::make_unexpected(reader.error());
+    for (bool said = false;; said = true) {
+        const auto snapshot = reader->read_snapshot();
+        if (!snapshot) return tl::make_unexpected(snapshot.error());
+        const auto is_there = [&](const std::string& name) {
+            return std::any_of(snapshot->links.begin(), snapshot->links.end(),
+                               [&](const Link& link) { return link.name == name; });
+        };
+        const bool there = names.empty() ? std::any_of(snapshot->links.begin(), snapshot->links.end(),
+                                                       [](const Link& link) { return link.kind == "bond"; })
+                                         : std::all_of(names.begin(), names.end(), is_there);
+        if (there) return true;
+        if (!said)
+            fmt::print(stderr, "bondtrace: waiting for {} in {}, Ctrl-C ends it\n",
+                       names.empty() ? "a bond" : fmt::format("{}", fmt::join(names, ", ")),
+                       netns.description());
+        std::array<pollfd, 2> sources{{{signals.get(), POLLIN, 0}, {monitor->fd(), POLLIN, 0}}};
+        if (poll(sources.data(), sources.size(), -1) < 0 && errno != EINTR)
+            return fail_errno(errno, "waiting for interfaces");
+        if (sources[0].revents != 0) return false;
+        if (const auto changes = monitor->poll_events(); !changes)
+            return tl::make_unexpected(changes.error());
+    }
+}
+
 Result<bool> watch(Observation* observation, const Fd& signals, nanoseconds duration,
                    const std::vector<std::string>& bonds) {
     const Progress progress(duration, bonds);

@@ -6,6 +6,7 @@
 #include "user/base/fd.h"
 #include "user/base/netns.h"
 #include "user/base/result.h"
+#include "user/cli/command.h"
 #include "user/trace/observation.h"
 
 #include <chrono>
@@ -13,6 +14,11 @@
 #include <vector>
 
 namespace bondtrace {
+
+// With --wait: waits until the bonds (or links) that are meant are there, any bond when none is named. At
+// once when they are; says on standard error what it waits for otherwise. False when a signal came first.
+Result<bool> await_bonds(const CommonOptions& options, const std::vector<std::string>& bonds,
+                         const NetNs& netns, const Fd& signals);
 
 // Waits until the time is over or a signal comes; true when it was a signal. Follows the links of
 // `observation` meanwhile, which may be null: then nothing is attached, and only time passes. A line on the

@@ -133,7 +133,8 @@ void draw_bonds(Canvas& canvas, const Layout& layout, const Drawing& drawing) {
             items.push_back({{{fmt::format("in {}", clean(report.netns, drawing.symbols)), quiet}}, 10});
         items.push_back({{{std::string(mode_words(report)), plain}}, 60});
         if (report.policy_used) items.push_back({{{std::string(to_text(report.policy)), plain}}, 50});
-        if (!state.lacp.word.empty())
+        if (report.removed) items.push_back({{{"removed", alarm}}, 99});
+        if (!report.removed && !state.lacp.word.empty())
             items.push_back({{{"LACP ", quiet}, {state.lacp.word, style_of(state.lacp.weight)}}, 90});
         const bool wide = canvas.width() >= 110;
         const auto add_balance = [&](const char* direction, const LiveBalance& balance, int priority) {

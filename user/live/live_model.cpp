@@ -47,10 +47,12 @@ std::uint64_t packets_of(const FlowsReport& report) {
     return packets;
 }
 
-bool same_bonds(const LiveReading& a, const LiveReading& b) {
-    return std::equal(
-        a.report.bonds.begin(), a.report.bonds.end(), b.report.bonds.begin(), b.report.bonds.end(),
-        [](const BondReport& left, const BondReport& right) { return left.ifindex == right.ifindex; });
+// New bonds come behind the others, and none is ever left out.
+bool has_same_bonds(const LiveReading& now, const LiveReading& before) {
+    return now.report.bonds.size() >= before.report.bonds.size() &&
+           std::equal(
+               before.report.bonds.begin(), before.report.bonds.end(), now.report.bonds.begin(),
+               [](const BondReport& left, const BondReport& right) { return left.ifindex == right.ifindex; });
 }
 
 // Weights fade for ever; less than a byte is nothing.
@@ -87,7 +89,7 @@ std::optional<double> coverage_of(const Covered& sum, std::uint64_t skew) {
 
 void LiveModel::update(LiveReading reading) {
     // Live, bonds stay and time does not go back; recordings may be of anything.
-    if (readings_ > 0 && (reading.time_ns < reading_.time_ns || !same_bonds(reading, reading_)))
+    if (readings_ > 0 && (reading.time_ns < reading_.time_ns || !has_same_bonds(reading, reading_)))
         *this = LiveModel(std::move(judge_));
     const bool has_interval = readings_ > 0 && reading.time_ns > reading_.time_ns;
     interval_seconds_ = has_interval ? static_cast<double>(reading.time_ns - reading_.time_ns) / 1e9 : 0;
@@ -330,7 +332,14 @@ void LiveModel::log(EventKind kind, const std::string& bond, std::string text) {
 void LiveModel::log_changes(const LiveReading& before) {
     for (std::size_t i = 0; i < reading_.bonds.size(); ++i) {
         const LiveBond& is = reading_.bonds[i];
-        if (i >= before.bonds.size()) continue;
+        if (i >= before.bonds.size()) {
+            log(EventKind::change, is.state.name, "made meanwhile: counted from now on");
+            continue;
+        }
+        if (reading_.report.bonds[i].removed) {
+            if (!before.report.bonds[i].removed) log(EventKind::bad, is.state.name, "the bond was removed");
+            continue;
+        }
         for (Event& change : bond_changes(before.bonds[i].state, is.state))
             log(change.kind, is.state.name, std::move(change.text));
         const std::uint64_t full_before = untracked(before.report.bonds[i]);
@@ -341,6 +350,11 @@ void LiveModel::log_changes(const LiveReading& before) {
                             "only (--max-flows)",
                             reading_.report.max_flows));
     }
+    if (const std::uint64_t left = reading_.report.losses.uncounted_bonds;
+        left > before.report.losses.uncounted_bonds)
+        log(EventKind::bad, "bondtrace",
+            fmt::format("{} bond{} made meanwhile and not counted: there is no room for more; start again",
+                        left, left == 1 ? " was" : "s were"));
 }
 
 // Flows that move together, as when a slave goes down, are one event.

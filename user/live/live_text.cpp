@@ -45,7 +45,10 @@ class Text {
         std::string line =
             fmt::format("{} {}: {}", bond.group ? "links" : "bond", bond.name, mode_words(bond));
         if (bond.policy_used) line += fmt::format(" {}", to_text(bond.policy));
-        if (!state.lacp.word.empty()) line += ", LACP " + state.lacp.word;
+        if (bond.removed)
+            line += ", removed";
+        else if (!state.lacp.word.empty())
+            line += ", LACP " + state.lacp.word;
         const auto add_balance = [&](const char* direction, const LiveBalance& balance) {
             const std::string words = balance_words(model_, index, balance, true);
             if (!words.empty()) line += fmt::format(", {} {}", direction, words);

@@ -153,6 +153,8 @@ class LineParser {
         to.recursion_misses = count("recursion_misses");
         to.slots_full = count("slots_full");
         to.consumed_unknown = count("consumed_unknown");
+        // Documents of 0.1.0 have neither this nor `removed`.
+        if (Reader::optional(losses, "uncounted_bonds")) to.uncounted_bonds = count("uncounted_bonds");
         to.reading_skew = count("reading_skew");
     }
 
@@ -192,6 +194,8 @@ class LineParser {
             report.policy = state.policy = policy.value_or(HashPolicy::layer2);
         }
         report.policy_used = reader_.truth(json_bond, place, "xmit_hash_policy_used");
+        if (Reader::optional(json_bond, "removed"))
+            report.removed = reader_.truth(json_bond, place, "removed");
         state.carrier = reader_.truth(json_bond, place, "carrier");
         state.active_slave = reader_.optional_number<int>(json_bond, place, "active_slave");
         // What is not recorded: the hash decides in these modes exactly when the policy is used.

@@ -58,9 +58,11 @@ FlowsReport build_flows_report(const Observed& observed, ReportHeader header, co
     report.header = std::move(header);
     report.seconds = observed.seconds;
     report.max_flows = observed.max_flows;
+    report.losses.uncounted_bonds = observed.no_room.size();
     for (const ObservedBond& seen : observed.bonds) {
         BondReport& bond = report.bonds.emplace_back();
         bond.group = seen.bond.group;
+        bond.removed = seen.gone;
         bond.name = seen.bond.name;
         bond.netns = netns;
         bond.ifindex = seen.bond.ifindex;

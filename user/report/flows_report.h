@@ -70,7 +70,8 @@ struct Agreement {
 };
 
 struct BondReport {
-    bool group = false; // no bond but links of --links: no mode, no policy
+    bool group = false;   // no bond but links of --links: no mode, no policy
+    bool removed = false; // while it was watched
     std::string name;
     std::string netns; // as the user named it; empty: the caller's own
     int ifindex = 0;
@@ -101,6 +102,7 @@ struct Losses {
         0;                        // frames the programs did not see: they were running on that CPU already
     std::uint64_t slots_full = 0; // frames of slaves beyond what a bond may have here
     std::uint64_t consumed_unknown = 0; // frames the bond swallowed for a reason unknown
+    std::uint64_t uncounted_bonds = 0;  // bonds made meanwhile that there was no room for
     std::uint64_t reading_skew =
         0; // frames the kernel counted while a reading was taken: uncertainty of coverage
 };

@@ -60,9 +60,13 @@ Json limits_json(const std::string& attachment) {
 }
 
 Json losses_json(const Losses& losses) {
-    return {{"untracked_packets", losses.untracked_packets}, {"unparsed_packets", losses.unparsed_packets},
-            {"recursion_misses", losses.recursion_misses},   {"slots_full", losses.slots_full},
-            {"consumed_unknown", losses.consumed_unknown},   {"reading_skew", losses.reading_skew}};
+    return {{"untracked_packets", losses.untracked_packets},
+            {"unparsed_packets", losses.unparsed_packets},
+            {"recursion_misses", losses.recursion_misses},
+            {"slots_full", losses.slots_full},
+            {"consumed_unknown", losses.consumed_unknown},
+            {"uncounted_bonds", losses.uncounted_bonds},
+            {"reading_skew", losses.reading_skew}};
 }
 
 } // namespace bondtrace

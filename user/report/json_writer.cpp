@@ -128,6 +128,7 @@ Json bond_json(const BondReport& bond) {
     json["mode"] = bond.group ? Json(nullptr) : Json(to_text(bond.mode));
     json["xmit_hash_policy"] = bond.group ? Json(nullptr) : Json(to_text(bond.policy));
     json["xmit_hash_policy_used"] = bond.policy_used;
+    json["removed"] = bond.removed;
     return json;
 }
 

@@ -136,6 +136,12 @@ std::string run_losses_text(const FlowsReport& report, const TextStyle& style) {
     add(losses.slots_full, "were not counted: their bond has had more slaves than are followed");
     add(losses.consumed_unknown,
         "were swallowed by the bond for an unknown reason (it was out of memory, or is newer)");
+    if (losses.uncounted_bonds > 0)
+        text +=
+            style.wrap(fmt::format("{} bond{} made meanwhile and not counted: there was no room for more; "
+                                   "start again",
+                                   losses.uncounted_bonds, losses.uncounted_bonds == 1 ? " was" : "s were"),
+                       indent);
     add(losses.reading_skew,
         "were counted by the kernel while readings were taken: coverage is uncertain by no more than these");
     return text;

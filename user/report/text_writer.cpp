@@ -37,6 +37,7 @@ std::string bond_heading(const BondReport& bond, const TextStyle& style) {
     if (bond.policy_used) text += fmt::format("  {}", to_text(bond.policy));
     text += fmt::format("  {} {}{}", bond.slaves.size(), bond.group ? "link" : "slave",
                         bond.slaves.size() == 1 ? "" : "s");
+    if (bond.removed) text += "  removed meanwhile";
     if (!bond.netns.empty()) text += fmt::format("  in namespace {}", style.clean(bond.netns));
     return text + '\n';
 }

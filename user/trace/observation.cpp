@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <array>
 
+#include <unistd.h>
+
 namespace bondtrace {
 namespace {
 
@@ -91,16 +93,19 @@ Result<Observation> Observation::start(const NetNs& netns, const std::vector<std
         return tl::make_unexpected(removed.error());
     auto counters = CounterReader::open(netns);
     if (!counters) return tl::make_unexpected(counters.error());
-    config.max_bonds = static_cast<std::uint32_t>(bonds->size());
+    // A group of links has no sisters.
+    config.max_bonds = static_cast<std::uint32_t>(bonds->size()) + (config.links.empty() ? spare : 0);
     auto tracer = Tracer::attach(netns, config);
     if (!tracer) return tl::make_unexpected(tracer.error());
 
     Observation observation(netns, std::move(*reader), std::move(*monitor), std::move(*counters),
                             std::move(*tracer));
     observation.max_flows_ = config.max_flows;
+    observation.names_ = names;
     observation.links_ = config.links;
+    observation.max_bonds_ = config.max_bonds;
     for (Bond& bond : *bonds) {
-        Watched watched{std::move(bond), {}, {}};
+        Watched watched{std::move(bond), false, {}, {}};
         for (const Slave& slave : watched.bond.slaves)
             watched.members.push_back({.slave = slave});
         observation.watched_.push_back(std::move(watched));
@@ -209,6 +214,7 @@ Result<void> Observation::join(Watched& watched, const LinkEvent& event) {
     member.present = true;
     member.base = event.counters.value_or(LinkCounters{});
     if (tracer_.attachment() != Attachment::tc) return {};
+    if (const auto refreshed = refresh_state(watched); !refreshed) return refreshed;
     // What passed before the programs were attached was not counted, so it is not to be compared.
     if (const auto attached = attach_to(watched, event.ifindex); !attached) return attached;
     const auto counters = read_counters(event.ifindex);
@@ -225,9 +231,81 @@ bool Observation::belongs(const Watched& watched, const LinkEvent& event) const 
                        [&](const Member& member) { return member.slave.ifindex == event.ifindex; });
 }
 
+bool Observation::is_wanted(const LinkEvent& event) const {
+    if (is_group() || !event.is_bond || event.deleted) return false;
+    if (!names_.empty() && std::find(names_.begin(), names_.end(), event.name) == names_.end()) return false;
+    return std::none_of(watched_.begin(), watched_.end(), [&](const Watched& watched) {
+        return watched.bond.ifindex == event.ifindex; // no index is given twice
+    });
+}
+
+// As open_window() does with the first ones; there is nothing to begin anew here.
+Result<void> Observation::take_up(const LinkEvent& event) {
+    if (watched_.size() >= max_bonds_) {
+        if (std::find(no_room_.begin(), no_room_.end(), event.name) == no_room_.end())
+            no_room_.push_back(event.name);
+        return {};
+    }
+    const auto bonds = read_state();
+    if (!bonds) return tl::make_unexpected(bonds.error());
+    const auto bond = std::find_if(bonds->begin(), bonds->end(),
+                                   [&](const Bond& one) { return one.ifindex == event.ifindex; });
+    if (bond == bonds->end()) return {}; // it has gone again
+    Watched watched{*bond, false, {}, {}};
+    std::vector<int> slaves;
+    for (const Slave& slave : bond->slaves) {
+        watched.members.push_back({.slave = slave});
+        slaves.push_back(slave.ifindex);
+        if (const auto attached = attach_to(watched, slave.ifindex); !attached) return attached;
+    }
+    const auto before = counters_.read(slaves);
+    if (!before) return tl::make_unexpected(before.error());
+    if (const auto counted = tracer_.count_bond(device_of(*bond), slaves); !counted) return counted;
+    const auto after = counters_.read(slaves);
+    if (!after) return tl::make_unexpected(after.error());
+    skew_ += frames_between(*before, *after);
+    for (Member& member : watched.members)
+        if (const auto counters = after->find(member.slave.ifindex); counters != after->end())
+            member.base = counters->second;
+    watched_.push_back(std::move(watched));
+    return {};
+}
+
+Result<void> Observation::lose(Watched& watched) {
+    watched.gone = true;
+    watched.bond.carrier = false;
+    watched.bond.admin_up = false;
+    watched.bond.active_slave.reset();
+    watched.bond.slaves.clear();
+    for (Member& member : watched.members)
+        if (member.present)
+            if (const auto left = leave(member, member.base); !left) return left;
+    // Probes go with the module that they are in; what is loaded again is not probed.
+    if (tracer_.attachment() == Attachment::kprobe && access("/sys/module/bonding", F_OK) != 0)
+        return fail(ErrorKind::unavailable,
+                    "the bonding module was unloaded, and the probes in it are gone with it",
+                    "start again when it is loaded (--wait waits for a bond)");
+    return {};
+}
+
+// What a slave's programs are told depends on the mode.
+Result<void> Observation::refresh_state(Watched& watched) {
+    const auto bonds = read_state();
+    if (!bonds) return tl::make_unexpected(bonds.error());
+    for (const Bond& bond : *bonds)
+        if (bond.ifindex == watched.bond.ifindex) watched.bond = bond;
+    return {};
+}
+
 Result<void> Observation::apply(const LinkEvent& event) {
+    if (is_wanted(event))
+        if (const auto taken = take_up(event); !taken) return taken;
     for (Watched& watched : watched_) {
-        if (!is_group() && event.ifindex == watched.bond.ifindex) watched.bond.name = event.name;
+        if (!is_group() && event.ifindex == watched.bond.ifindex) {
+            watched.bond.name = event.name;
+            if (event.deleted)
+                if (const auto lost = lose(watched); !lost) return lost;
+        }
         bool known = false;
         const bool belongs_here = belongs(watched, event);
         for (Member& member : watched.members) {
@@ -245,11 +323,12 @@ Result<void> Observation::apply(const LinkEvent& event) {
 }
 
 bool Observation::concerns(const LinkEvent& event) const {
-    return std::any_of(watched_.begin(), watched_.end(), [&](const Watched& watched) {
-        return event.ifindex == watched.bond.ifindex || event.master == watched.bond.ifindex ||
-               std::any_of(watched.members.begin(), watched.members.end(),
-                           [&](const Member& member) { return member.slave.ifindex == event.ifindex; });
-    });
+    return is_wanted(event) || std::any_of(watched_.begin(), watched_.end(), [&](const Watched& watched) {
+               return event.ifindex == watched.bond.ifindex || event.master == watched.bond.ifindex ||
+                      std::any_of(watched.members.begin(), watched.members.end(), [&](const Member& member) {
+                          return member.slave.ifindex == event.ifindex;
+                      });
+           });
 }
 
 // After lost events: what the state is now says who joined and who left; their counters are those of now.
@@ -269,7 +348,11 @@ Result<void> Observation::reread() {
             if (const auto left = leave(member, last != counters->end() ? last->second : member.base); !left)
                 return left;
         }
-        if (now == bonds->end()) continue;
+        if (now == bonds->end()) {
+            if (!watched.gone)
+                if (const auto lost = lose(watched); !lost) return lost;
+            continue;
+        }
         watched.bond.name = now->name;
         for (const Slave& slave : now->slaves)
             if (const auto applied = apply({.ifindex = slave.ifindex,
@@ -280,6 +363,16 @@ Result<void> Observation::reread() {
                                             .counters = slave.counters});
                 !applied)
                 return applied;
+    }
+    for (const Bond& bond : *bonds) {
+        const LinkEvent made{.ifindex = bond.ifindex,
+                             .name = bond.name,
+                             .is_bond = true,
+                             .master = 0,
+                             .deleted = false,
+                             .counters = {}};
+        if (is_wanted(made))
+            if (const auto taken = take_up(made); !taken) return taken;
     }
     return {};
 }
@@ -356,6 +449,7 @@ Observed Observation::assemble(const std::vector<Bond>& bonds, const Counters& c
     observed.attachment = to_text(tracer_.attachment());
     observed.passed_over = tracer_.passed_over();
     observed.max_flows = max_flows_;
+    observed.no_room = no_room_;
     for (FlowEntry& flow : reading.flows)
         watched_[flow.bond].notes.complete(flow);
     observed.flows = std::move(reading.flows);
@@ -365,6 +459,7 @@ Observed Observation::assemble(const std::vector<Bond>& bonds, const Counters& c
         const auto now = std::find_if(bonds.begin(), bonds.end(),
                                       [&](const Bond& bond) { return bond.ifindex == watched.bond.ifindex; });
         ObservedBond& bond = observed.bonds.emplace_back();
+        bond.gone = watched.gone;
         bond.bond = now != bonds.end() ? *now : watched.bond;
         for (const Member& member : watched.members) {
             const auto last = counters.find(member.slave.ifindex);

@@ -22,14 +22,19 @@ namespace bondtrace {
 
 class Observation {
   public:
+    // Bonds that may be made while others are watched.
+    static constexpr std::uint32_t spare = 4;
+
     // Finds the bonds (all when `names` is empty), or the links of config.links, attaches and starts
-    // counting. Removes what killed runs have left in the namespace.
+    // counting. Removes what killed runs have left in the namespace. Bonds that are made later (any, or one
+    // of a name that was asked for) are counted from when follow() hears of them, `spare` of them at most.
     static Result<Observation> start(const NetNs& netns, const std::vector<std::string>& names,
                                      TraceConfig config);
 
     // Readable when links have changed; call follow() then.
     [[nodiscard]] int fd() const { return monitor_.fd(); }
-    // Follows slaves that were added, removed or renamed.
+    // Follows bonds and slaves that were added, removed or renamed. Fails when the programs have gone with
+    // the bonding module.
     Result<void> follow();
 
     // What was seen so far; counting goes on. Counters and hooks are read one after the other while frames
@@ -58,7 +63,8 @@ class Observation {
         LinkCounters counted{}; // of the stretches before
     };
     struct Watched {
-        Bond bond;
+        Bond bond; // its identity; its state as it was read last
+        bool gone = false;
         std::vector<Member> members;
         ChoiceNotes notes; // where the programs cannot note it
     };
@@ -88,6 +94,10 @@ class Observation {
     [[nodiscard]] bool concerns(const LinkEvent& event) const;
     [[nodiscard]] bool belongs(const Watched& watched, const LinkEvent& event) const;
     Result<void> join(Watched& watched, const LinkEvent& event);
+    [[nodiscard]] bool is_wanted(const LinkEvent& event) const;
+    Result<void> take_up(const LinkEvent& event);
+    Result<void> lose(Watched& watched);
+    Result<void> refresh_state(Watched& watched);
     Result<void> leave(Member& member, const LinkCounters& now);
     static LinkCounters counted_until(const Member& member, const LinkCounters& now);
 
@@ -97,7 +107,10 @@ class Observation {
     CounterReader counters_;
     Tracer tracer_;
     std::vector<Watched> watched_;
+    std::vector<std::string> names_; // asked for; empty: all
     std::vector<std::string> links_;
+    std::vector<std::string> no_room_;
+    std::uint32_t max_bonds_ = 0;
     std::uint32_t max_flows_ = 0;
     std::uint64_t skew_ = 0;
     std::chrono::steady_clock::time_point started_;

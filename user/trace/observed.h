@@ -22,7 +22,8 @@ struct ObservedSlave {
 };
 
 struct ObservedBond {
-    Bond bond; // as it is at the end; its slaves vector holds those that are left
+    Bond bond;         // as it is at the end; its slaves vector holds those that are left
+    bool gone = false; // it was removed; the state is the last known
     std::vector<ObservedSlave> slaves;
 };
 
@@ -32,8 +33,9 @@ struct Observed {
     double seconds = 0;
     std::uint64_t ended_ns = 0; // CLOCK_MONOTONIC
     std::uint32_t max_flows = 0;
-    std::vector<ObservedBond> bonds;
-    std::vector<FlowEntry> flows; // FlowEntry::bond is an index into bonds
+    std::vector<ObservedBond> bonds;  // new ones are added behind
+    std::vector<std::string> no_room; // names of bonds that came later and are not counted
+    std::vector<FlowEntry> flows;     // FlowEntry::bond is an index into bonds
     bt_stats stats{};
     ProgramStats programs;
     // Frames that the kernel counted while the window was opened or closed. Counters and hooks cannot be read

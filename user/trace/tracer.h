@@ -20,8 +20,8 @@
 namespace bondtrace {
 
 struct TraceConfig {
-    std::uint32_t max_flows = 65536; // entries: one per flow, direction and slave
-    std::uint32_t max_bonds = 1;
+    std::uint32_t max_flows = 65536;    // entries: one per flow, direction and slave
+    std::uint32_t max_bonds = 1;        // that there is room for
     bool verbose = false;               // libbpf's and the verifier's words to standard error
     std::optional<Attachment> attach{}; // nullopt: the best that works
     // Not the slaves of bonds, but these links of the namespace, as a group; by tc.
