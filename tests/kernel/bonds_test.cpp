@@ -59,9 +59,8 @@ TEST(Bonds, OneMadeMeanwhileIsCountedAndOneRemovedIsNamed) {
     make_bond(pair.peer, balance_xor, {"b2", "b3"}, "bond1");
     make_bond(pair.host, balance_xor, {"a2", "a3"}, "bond1");
     pair.address("bond1", "bond1", "203.0.113.");
-    ASSERT_TRUE(await([&] {
-        return all_up(read_bond(pair.host, "bond1")) && all_up(read_bond(pair.peer, "bond1"));
-    }));
+    ASSERT_TRUE(await(
+        [&] { return all_up(read_bond(pair.host, "bond1")) && all_up(read_bond(pair.peer, "bond1")); }));
     auto done = follow(observation);
     ASSERT_TRUE(done) << done.error().what;
     for (const std::string net : {"192.0.2.", "203.0.113."}) {
@@ -102,8 +101,7 @@ TEST(Bonds, WhenThereIsNoRoomForMoreItIsSaid) {
     const auto observed = started->snapshot();
     ASSERT_TRUE(observed) << observed.error().what;
     EXPECT_EQ(observed->bonds.size(), Observation::spare + 1U);
-    EXPECT_THAT(observed->no_room,
-                testing::ElementsAre("bond" + std::to_string(Observation::spare + 1)));
+    EXPECT_THAT(observed->no_room, testing::ElementsAre("bond" + std::to_string(Observation::spare + 1)));
 }
 
 std::string text_of(const std::string& path) {
@@ -113,7 +111,9 @@ std::string text_of(const std::string& path) {
 
 // From before the module is loaded to flows on the bond.
 TEST(Bonds, AreWaitedFor) {
-    if (std::filesystem::exists("/sys/module/bonding")) ASSERT_TRUE(run({"rmmod", "bonding"}));
+    if (std::filesystem::exists("/sys/module/bonding")) {
+        ASSERT_TRUE(run({"rmmod", "bonding"}));
+    }
     const Namespace host("waiting");
     const Output at_once = capture({program, "flows", "--netns", host.name(), "--for", "1s"});
     EXPECT_EQ(at_once.status, 3) << at_once.err;

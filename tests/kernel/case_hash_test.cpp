@@ -12,6 +12,7 @@ namespace bondtrace::test {
 namespace {
 
 using nlohmann::json;
+using testing::AnyOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;

@@ -251,10 +251,9 @@ testing::AssertionResult is_valid(const std::string& document, const std::string
     return result;
 }
 
-// Two links without a bond: the next hops of an ECMP route, say. Here the slaves' own links, taken apart.
-TEST(Links, AreTracedAsIfTheyWereSlaves) {
-    const Lab lab("direct --mode balance-xor --policy layer3+4");
-    ASSERT_FALSE(HasFatalFailure());
+// The slaves of a lab leave their bonds, and get addresses of their own: 10.9.0.0/24 on s0, 10.9.1.0/24 on
+// s1.
+void free_the_links() {
     for (const char* link : {"s0", "s1"})
         ASSERT_TRUE(run({"ip", "-n", "bt-a", "link", "set", link, "nomaster"}));
     for (const char* link : {"p0", "p1"})
@@ -267,6 +266,14 @@ TEST(Links, AreTracedAsIfTheyWereSlaves) {
         ASSERT_TRUE(run({"ip", "-n", "bt-b", "address", "add", fmt::format("10.9.{}.2/24", name), "dev",
                          std::string("p") + name}));
     }
+}
+
+// Two links without a bond: the next hops of an ECMP route, say. Here the slaves' own links, taken apart.
+TEST(Links, AreTracedAsIfTheyWereSlaves) {
+    const Lab lab("direct --mode balance-xor --policy layer3+4");
+    ASSERT_FALSE(HasFatalFailure());
+    free_the_links();
+    ASSERT_FALSE(HasFatalFailure());
     const LabEnds ends = LabEnds::open();
     const std::string out = fmt::format("/tmp/links-{}.out", getpid()),
                       err = fmt::format("/tmp/links-{}.err", getpid());
@@ -319,6 +326,49 @@ TEST(Links, AreTracedAsIfTheyWereSlaves) {
         for (const json& slave : group.at("slaves"))
             EXPECT_EQ(slave.at("coverage").at("tx"), 1) << slave;
     }
+    std::remove(out.c_str());
+    std::remove(err.c_str());
+}
+
+// All on one of two, as two next hops of which one is never chosen.
+TEST(Links, AreAudited) {
+    const Lab lab("direct --mode balance-xor --policy layer3+4");
+    ASSERT_FALSE(HasFatalFailure());
+    free_the_links();
+    ASSERT_FALSE(HasFatalFailure());
+    const LabEnds ends = LabEnds::open();
+    const std::string out = fmt::format("/tmp/links-{}.out", getpid()),
+                      err = fmt::format("/tmp/links-{}.err", getpid());
+    Background running({program, "audit", "--netns", "bt-a", "--attach", "auto", "--links", "s0,s1", "--json",
+                        "-v", "--for", "1h"},
+                       out, err);
+    ASSERT_TRUE(await([&] { return read_file(err).find("counting on s0,s1") != std::string::npos; }))
+        << read_file(err);
+    std::vector<UdpFlow> flows;
+    for (std::uint16_t i = 0; i < 64; ++i)
+        flows.push_back({static_cast<std::uint16_t>(40000 + i), 5001, 10, 100});
+    const auto sent = send_udp({ends.a, "10.9.0.1"}, {ends.b, "10.9.0.2"}, flows);
+    ASSERT_TRUE(sent) << sent.error().what;
+    EXPECT_EQ(running.stop(SIGINT), 1) << read_file(err);
+    const std::string text = read_file(out);
+    EXPECT_TRUE(is_valid(text, "audit.schema.json"));
+    const json document = json::parse(text, nullptr, false);
+    ASSERT_TRUE(document.is_object()) << text;
+    EXPECT_EQ(document.at("attach"), "tc");
+    const json& group = document.at("bonds").at(0);
+    EXPECT_EQ(group.at("name"), "s0,s1");
+    EXPECT_TRUE(group.at("mode").is_null());
+    EXPECT_TRUE(group.at("lacp").is_null());
+    EXPECT_EQ(group.at("balance").at("tx").at("verdict"), "uneven");
+    std::vector<std::string> faults;
+    for (const json& finding : document.at("findings"))
+        if (finding.at("severity") != "info") faults.push_back(finding.at("id"));
+    EXPECT_THAT(faults, testing::ElementsAre("hash.imbalanced")) << text;
+    const Output check =
+        capture({program, "check", "--json", "--netns", "bt-a", "--attach", "auto", "--links", "s0,s1"});
+    EXPECT_EQ(check.status, 0) << check.out << check.err;
+    EXPECT_TRUE(is_valid(check.out, "check.schema.json"));
+    EXPECT_EQ(json::parse(check.out).at("attach"), "tc");
     std::remove(out.c_str());
     std::remove(err.c_str());
 }

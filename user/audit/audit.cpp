@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "user/audit/audit.h"
 
+#include "user/audit/group_findings.h"
 #include "user/audit/hash_findings.h"
 #include "user/audit/lacp_findings.h"
 #include "user/audit/mode_findings.h"
@@ -65,6 +66,10 @@ std::optional<StateWindow> window_of(const AuditInput& input, const BondView& vi
 void audit_state(const AuditInput& input, const BondView& view, std::vector<Finding>& findings) {
     const std::optional<StateWindow> window = window_of(input, view);
     const StateWindow* const changes = window ? &*window : nullptr;
+    if (view.state->group) { // the rest is about bonds
+        append(findings, path_findings(view, changes));
+        return;
+    }
     append(findings, state_findings(*view.state, changes));
     append(findings, lacp_findings(*view.state, changes));
     append(findings, mode_findings(*view.state, changes));
@@ -83,7 +88,7 @@ BondAudit audit_traffic(const BondView& view, std::vector<Finding>& findings) {
     bond.tx = judge_balance(view, Direction::tx, sent);
     bond.rx = judge_balance(view, Direction::rx, received);
     append(findings, slave_findings(view, sent));
-    append(findings, hash_findings(view, sent, bond.tx));
+    append(findings, view.state->group ? group_findings(view, bond.tx) : hash_findings(view, sent, bond.tx));
     append(findings, switch_findings(view, received, bond.rx, bond.tx));
     append(findings, trace_findings(view));
     return bond;

@@ -168,6 +168,9 @@ std::string ways_around(const Bond& bond, const Slave& slave) {
     std::vector<std::string> ways;
     list_programs(slave.programs, slave.name, ways);
     list_programs(bond.programs, bond.name, ways);
+    if (const unsigned sockets = slave.programs.packet_sockets.value_or(0); sockets > 0)
+        ways.push_back(sockets == 1 ? fmt::format("a packet socket is bound to {}", slave.name)
+                                    : fmt::format("{} packet sockets are bound to {}", sockets, slave.name));
     if (slave.offloads && slave.offloads->hw_tc)
         ways.push_back(fmt::format("tc rules can run in the hardware of {}", slave.name));
     if (slave.offloads && slave.offloads->tls_tx) ways.push_back(fmt::format("{} offloads TLS", slave.name));

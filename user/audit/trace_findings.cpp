@@ -3,6 +3,7 @@
 
 #include "user/audit/path_findings.h"
 #include "user/base/units.h"
+#include "user/trace/attachment.h"
 
 #include <algorithm>
 
@@ -95,16 +96,20 @@ std::vector<Finding> attach_findings(const FlowsReport& traffic) {
         finding.fixes = {
             {"bondtrace", fmt::format("--max-flows {}", std::max<std::uint64_t>(traffic.max_flows, 1) * 4)}};
     }
-    if (!traffic.header.attach.empty() && traffic.header.attach != "fentry") {
+    // Links that are no bond's have no better one.
+    const bool of_bonds = std::any_of(traffic.bonds.begin(), traffic.bonds.end(),
+                                      [](const BondReport& bond) { return !bond.group; });
+    if (of_bonds && !traffic.header.attach.empty() && traffic.header.attach != "fentry") {
         Finding& finding = findings.emplace_back();
         finding.id = "trace.attach-fallback";
         finding.severity = Severity::info;
         finding.summary = fmt::format("attached by {}", traffic.header.attach);
-        finding.seen = "this kernel does not offer fentry for the bonding driver's functions";
-        finding.why = traffic.header.attach == "tc" ? "Packets that pass no queueing discipline (netpoll, "
-                                                      "XDP) are not seen, and not what the bond "
-                                                      "drops on inactive slaves."
-                                                    : "It sees the same packets, at a higher price for each.";
+        finding.seen = "fentry was not used; bondtrace check says what works here and why not better";
+        if (const auto attachment = parse_attachment(traffic.header.attach))
+            finding.why =
+                fmt::format("In {} points {} sees less than fentry, or more, or costs more; bondtrace "
+                            "check lists them.",
+                            limits(*attachment).size(), to_text(*attachment));
         finding.fixes = {{"bondtrace", "bondtrace check"}};
     }
     return findings;

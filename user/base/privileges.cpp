@@ -4,6 +4,8 @@
 #include <cerrno>
 #include <memory>
 
+#include <sys/prctl.h>
+
 namespace bondtrace {
 
 namespace {
@@ -41,6 +43,7 @@ Result<void> drop_capabilities_except(std::span<const cap_value_t> keep) {
         cap_set_flag(caps.get(), CAP_EFFECTIVE, 1, &cap, CAP_SET);
     }
     if (cap_set_proc(caps.get()) != 0) return fail_errno(errno, "dropping capabilities");
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return fail_errno(errno, "setting no_new_privs");
     return {};
 }
 

@@ -16,7 +16,7 @@ namespace bondtrace {
 Result<std::vector<std::string>> missing_capabilities(std::span<const cap_value_t> wanted);
 
 // Gives up every capability but `keep`, for good, in the effective and the permitted set of the calling
-// thread. Call before starting threads.
+// thread; what it executes cannot gain any either (no_new_privs). Call before starting threads.
 Result<void> drop_capabilities_except(std::span<const cap_value_t> keep);
 
 } // namespace bondtrace

@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -32,6 +33,8 @@ struct DevicePrograms {
     std::vector<AttachedProgram> found;
     // Which kinds could be asked for. What could not is unknown and not absent.
     bool xdp_known = false, tc_known = false, tcx_known = false;
+    // Bound to this interface: LLDP daemons, captures, and whoever sends past the bond. nullopt: not known.
+    std::optional<unsigned> packet_sockets;
 };
 
 // "tc egress flower (gact)", "XDP driver (program 12)".

@@ -6,11 +6,13 @@
 #include "user/bond/device_message.h"
 #include "user/bond/netlink_request.h"
 #include "user/bond/netlink_socket.h"
+#include "user/bond/packet_sockets.h"
 
 #include <array>
 #include <cerrno>
 #include <chrono>
 #include <cstring>
+#include <fstream>
 #include <functional>
 #include <map>
 #include <string>
@@ -228,7 +230,14 @@ Result<void> ask_all(const std::vector<Asked>& devices) {
     if (!qdiscs) return tl::make_unexpected(qdiscs.error());
     auto ethtool = Ethtool::open();
     if (!ethtool) return tl::make_unexpected(ethtool.error());
+    // Of this thread's namespace; without the file nothing is known.
+    std::ifstream packet_file("/proc/thread-self/net/packet");
+    const auto packet_sockets = count_packet_sockets(packet_file);
     for (const Asked& device : devices) {
+        if (packet_file.is_open()) {
+            const auto found = packet_sockets.find(device.ifindex);
+            device.programs->packet_sockets = found == packet_sockets.end() ? 0 : found->second;
+        }
         if (*qdiscs)
             if (const auto read = read_tc(*socket, **qdiscs, device.ifindex, *device.programs); !read)
                 return read;

@@ -14,7 +14,6 @@ bool is_usable(const Bond& bond, const Slave& slave) {
 
 std::vector<const Slave*> usable_slaves(const Bond& bond) {
     std::vector<const Slave*> usable;
-    if (bond.group) return usable;
     for (const Slave& slave : bond.slaves)
         if (is_usable(bond, slave)) usable.push_back(&slave);
     return usable;

@@ -4,6 +4,7 @@
 #include "user/audit/state_findings.h"
 #include "user/base/units.h"
 #include "user/bond/device_reader.h"
+#include "user/bond/link_group.h"
 #include "user/bond/manager.h"
 #include "user/bond/source.h"
 #include "user/cli/window.h"
@@ -142,10 +143,19 @@ Result<Selection> select(const LinkReader& reader, const std::vector<std::string
     return selection;
 }
 
+Result<Selection> select_links(const LinkReader& reader, const AuditOptions& options) {
+    auto group = find_link_group(reader, options.common.links);
+    if (!group) return tl::make_unexpected(group.error());
+    return Selection{std::move(*group), {}};
+}
+
 // The bonds of `selection` as they are now; one that has gone is missing.
-Result<std::vector<Bond>> read_again(const LinkReader& reader, Selection& selection,
-                                     std::vector<std::string>& notes) {
-    const auto all = reader.read_bonds();
+Result<std::vector<Bond>> read_again(const LinkReader& reader, const AuditOptions& options,
+                                     Selection& selection, std::vector<std::string>& notes) {
+    // The group, should links of it have gone, is still the group.
+    const bool links = !options.common.links.empty();
+    const auto all =
+        links ? find_link_group(reader, options.common.links, LinksMissing::allowed) : reader.read_bonds();
     if (!all) return tl::make_unexpected(all.error());
     std::vector<Bond> now;
     for (const Bond& before : selection.bonds) {
@@ -154,7 +164,8 @@ Result<std::vector<Bond>> read_again(const LinkReader& reader, Selection& select
         if (same != all->end()) {
             Bond& bond = now.emplace_back(*same);
             // The host's files are about its own namespace.
-            if (reader.netns().is_current()) bond.manager = find_manager("/", bond.name, bond.ifindex);
+            if (reader.netns().is_current() && !bond.group)
+                bond.manager = find_manager("/", bond.name, bond.ifindex);
             // An audit stands without them: what is not told is unknown.
             if (const auto added = add_device_facts(reader.netns(), bond); !added)
                 notes.push_back(fmt::format("programs and offloads of {} are not known: {}", bond.name,
@@ -176,7 +187,10 @@ EraFinding era_of_this_kernel() {
 Result<void> watch_traffic(AuditReport& report, const AuditOptions& options, const AuditRequest& request,
                            const NetNs& netns, const Fd& signals, const std::vector<std::string>& names) {
     const EraFinding era = request.era ? *request.era : era_of_this_kernel();
-    auto observation = Observation::start(netns, names, trace_config(options.common, options.max_flows));
+    // A group has no name of an interface.
+    auto observation =
+        Observation::start(netns, options.common.links.empty() ? names : std::vector<std::string>{},
+                           trace_config(options.common, options.max_flows));
     if (!observation) report.input.obstacle = observation.error();
     if (const auto dropped = drop_privileges(netns); !dropped) return dropped;
     if (options.common.verbose)
@@ -210,7 +224,8 @@ ExitStatus audit_live(const AuditOptions& options, const AuditRequest& request) 
     if (!*there) return ExitStatus::cannot_tell;
     const auto reader = LinkReader::open(*netns);
     if (!reader) return report_nothing(reader.error(), options);
-    auto selection = select(*reader, options.bonds);
+    auto selection =
+        options.common.links.empty() ? select(*reader, options.bonds) : select_links(*reader, options);
     if (!selection) return report_nothing(selection.error(), options);
 
     AuditReport report;
@@ -218,7 +233,7 @@ ExitStatus audit_live(const AuditOptions& options, const AuditRequest& request) 
     if (!selection->bonds.empty()) {
         const auto watched = watch_traffic(report, options, request, *netns, *signals, selection->names());
         if (!watched) return report_nothing(watched.error(), options);
-        auto now = read_again(*reader, *selection, report.notes);
+        auto now = read_again(*reader, options, *selection, report.notes);
         if (!now) return report_nothing(now.error(), options);
         report.input.before = std::move(selection->bonds);
         report.input.bonds = std::move(*now);
@@ -253,6 +268,8 @@ ExitStatus audit_saved(const AuditOptions& options) {
 ExitStatus run_audit(const AuditOptions& options) {
     const auto request = understand(options);
     if (!request) return report_error(request.error());
+    if (const auto links = check_links(options.common, options.bonds); !links)
+        return report_error(links.error());
     return options.from.empty() ? audit_live(options, *request) : audit_saved(options);
 }
 
@@ -291,12 +308,13 @@ void add_audit_command(CLI::App& app, ExitStatus& status) {
         ->type_name("FILE");
     add_color_option(*command, options->color);
     add_common_options(*command, options->common);
-    add_attach_options(*command, options->common, false);
+    add_attach_options(*command, options->common, true);
     add_wait_option(*command, options->common);
     from->excludes(max_flows)
         ->excludes(era)
         ->excludes(command->get_option("--netns"))
-        ->excludes(command->get_option("--wait"));
+        ->excludes(command->get_option("--wait"))
+        ->excludes(command->get_option("--links"));
     command->footer(
         "The first line is that of a monitoring plug-in (Nagios, Icinga), with the shares as "
         "performance data.\n"
@@ -304,6 +322,7 @@ void add_audit_command(CLI::App& app, ExitStatus& status) {
         "  bondtrace audit bond0\n"
         "  bondtrace audit --for 1m --html bond.html\n"
         "  bondtrace audit --from sosreport-host1/\n"
+        "  bondtrace audit --links eth0,eth1          the two next hops of an ECMP route\n"
         "  ssh host1 cat /proc/net/bonding/bond0 | bondtrace audit --from -\n"
         "Ctrl-C ends the window early, with the result so far.\n"
         "Exit status: 0 fine, 1 warnings, 2 critical findings (a bond that is named and missing is "

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "user/cli/check_command.h"
 
+#include "user/bond/link_group.h"
 #include "user/bond/netlink_reader.h"
 #include "user/report/check_report.h"
 #include "user/trace/support.h"
@@ -22,12 +23,12 @@ struct CheckOptions {
 };
 
 // Loads the programs of each attachment, and sees which one a command would use.
-void try_rungs(CheckReport& report, const NetNs& netns, std::optional<Attachment> wanted, bool verbose) {
+void try_rungs(CheckReport& report, const NetNs& netns, const CommonOptions& common) {
+    const std::optional<Attachment> wanted = parse_attachment(common.attach);
     std::optional<Attachment> chosen;
     for (const Attachment attachment : all_attachments) {
-        TraceConfig config;
+        TraceConfig config = trace_config(common, TraceConfig{}.max_flows);
         config.attach = attachment;
-        config.verbose = verbose;
         CheckReport::Rung& rung = report.rungs.emplace_back(CheckReport::Rung{attachment, {}});
         if (const auto tracer = Tracer::attach(netns, config); !tracer) rung.obstacle = tracer.error();
         if (wanted.value_or(attachment) != attachment || chosen) continue;
@@ -51,9 +52,13 @@ ExitStatus run_check(const CheckOptions& options) {
     report.support = std::move(*support);
     report.attachments = compiled_attachments();
     report.libbpf = libbpf_version();
-    try_rungs(report, *netns, parse_attachment(options.common.attach), options.common.verbose);
+    try_rungs(report, *netns, options.common);
     const auto reader = LinkReader::open(*netns);
-    const auto bonds = reader ? reader->read_bonds() : tl::make_unexpected(reader.error());
+    const std::vector<std::string>& links = options.common.links;
+    const auto bonds = !reader         ? tl::make_unexpected(reader.error())
+                       : links.empty() ? reader->read_bonds()
+                                       : find_link_group(*reader, links);
+    if (!bonds && bonds.error().kind == ErrorKind::usage) return report_error(bonds.error()); // no such link
     if (bonds)
         report.bonds = *bonds;
     else
@@ -70,7 +75,7 @@ void add_check_command(CLI::App& app, ExitStatus& status) {
     CLI::App* command =
         app.add_subcommand("check", "What this kernel and these privileges allow, in plain words");
     add_common_options(*command, options->common);
-    add_attach_options(*command, options->common, false);
+    add_attach_options(*command, options->common, true);
     command->add_flag("--json", options->json,
                       "A JSON document instead of text (docs/schema/check.schema.json)");
     command->footer("Exit status: 0 tracing will work, 3 it cannot (the reason is printed).");

@@ -125,7 +125,7 @@ std::string plots(const AuditReport& report, const AuditedBond& bond, const Bond
 std::string bond_html(const AuditReport& report, const AuditedBond& bond, const BondView& view) {
     const Bond& state = *bond.state;
     std::string html = fmt::format("<section>\n<h2>{}</h2>\n<dl>\n", html_text(state.name));
-    html += row("mode", fmt::format("{}{}{}", to_text(state.mode), state.unknown.policy ? "" : ", ",
+    html += row("mode", fmt::format("{}{}{}", mode_words(state), state.unknown.policy ? "" : ", ",
                                     state.unknown.policy ? "" : to_text(state.policy)));
     html += row("is", state_word(state));
     if (state.mode == BondMode::lacp) html += row("LACP", lacp_words(state));

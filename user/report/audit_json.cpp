@@ -224,7 +224,7 @@ Json bond_json(const AuditReport& report, const AuditedBond& audited) {
     json["ifindex"] = known(unknown.ifindex || bond.ifindex == 0, bond.ifindex);
     json["driver"] = text_or_null(bond.driver);
     json["truncated"] = bond.truncated;
-    json["mode"] = to_text(bond.mode);
+    json["mode"] = known(bond.group, to_text(bond.mode));
     json["xmit_hash_policy"] = known(unknown.policy, to_text(bond.policy));
     json["xmit_hash_policy_used"] = audited.traffic ? Json(audited.traffic->policy_used) : Json(nullptr);
     json["carrier"] = known(unknown.carrier, bond.carrier);

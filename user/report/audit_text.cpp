@@ -32,9 +32,10 @@ std::string header_text(const AuditReport& report, const TextStyle& style) {
 
 std::string heading(const AuditReport& report, const Bond& bond, const TextStyle& style) {
     std::string text = style.paint(style.clean(bond.name), sgr::bold);
-    text += fmt::format("  {}", to_text(bond.mode));
+    text += fmt::format("  {}", mode_words(bond));
     if (!bond.unknown.policy) text += fmt::format("  {}", to_text(bond.policy));
-    text += fmt::format("  {} slave{}", bond.slaves.size(), bond.slaves.size() == 1 ? "" : "s");
+    text += fmt::format("  {} {}{}", bond.slaves.size(), bond.group ? "link" : "slave",
+                        bond.slaves.size() == 1 ? "" : "s");
     if (const std::string word = state_word(bond); !word.empty())
         text += "  " + style.paint(word, word == "up" ? sgr::none : sgr::alarm);
     if (!bond.driver.empty()) text += fmt::format("  driver {}", style.clean(bond.driver));

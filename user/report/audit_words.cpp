@@ -2,6 +2,7 @@
 #include "user/report/audit_words.h"
 
 #include "user/base/units.h"
+#include "user/report/flows_report.h"
 
 #include <algorithm>
 #include <chrono>
@@ -112,6 +113,13 @@ std::string upper_words(const Bond& bond) {
     for (const Upper& upper : bond.uppers)
         parts.push_back(fmt::format("{}{}{}", upper.name, upper.kind.empty() ? "" : " ", upper.kind));
     return fmt::format("{}", fmt::join(parts, ", "));
+}
+
+std::string_view mode_words(const Bond& bond) {
+    BondReport report;
+    report.group = bond.group;
+    report.mode = bond.mode;
+    return mode_words(report);
 }
 
 } // namespace bondtrace

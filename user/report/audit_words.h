@@ -5,6 +5,7 @@
 #include "user/report/audit_report.h"
 
 #include <string>
+#include <string_view>
 
 namespace bondtrace {
 
@@ -25,5 +26,8 @@ std::string upper_words(const Bond& bond);
 std::string program_words(const Bond& bond);
 // "tso, gso, gro", or by slave where they differ; empty when nobody told.
 std::string offload_words(const Bond& bond);
+
+// "802.3ad", or what stands for it with a group of links.
+std::string_view mode_words(const Bond& bond);
 
 } // namespace bondtrace

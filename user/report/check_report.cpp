@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "user/report/check_report.h"
 
+#include "user/report/audit_words.h"
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
@@ -54,7 +56,7 @@ std::string check_text(const CheckReport& report) {
     else
         for (const Bond& bond : report.bonds)
             text += line("bonds here",
-                         fmt::format("{}: {}, {} slaves", bond.name, to_text(bond.mode), bond.slaves.size()));
+                         fmt::format("{}: {}, {} slaves", bond.name, mode_words(bond), bond.slaves.size()));
     for (const CheckReport::Rung& rung : report.rungs)
         text += line("attach " + std::string(to_text(rung.attachment)),
                      rung.obstacle ? "no: " + rung.obstacle->what
@@ -88,7 +90,7 @@ std::string check_json(const CheckReport& report) {
                          {"in_symbols", support.symbols_readable ? Json(hook.in_symbols) : Json(nullptr)}});
     Json bonds = Json::array();
     for (const Bond& bond : report.bonds)
-        bonds.push_back({{"name", bond.name}, {"mode", to_text(bond.mode)}, {"slaves", bond.slaves.size()}});
+        bonds.push_back({{"name", bond.name}, {"mode", bond.group ? Json(nullptr) : Json(to_text(bond.mode))}, {"slaves", bond.slaves.size()}});
     Json ladder = Json::array();
     for (const CheckReport::Rung& rung : report.rungs) {
         Json holds = Json::object();

@@ -121,7 +121,8 @@ Result<void> Support::has_capabilities(Attachment attachment) const {
     return fail(ErrorKind::unavailable,
                 fmt::format("tracing needs more rights: {} {} missing", fmt::join(*missing, ", "),
                             missing->size() == 1 ? "is" : "are"),
-                "run as root (sudo), in a container with these capabilities added");
+                "run as root (sudo), in a container with these capabilities added; or give them to the "
+                "program: setcap cap_bpf,cap_perfmon,cap_net_admin+ep FILE (fentry: cap_sys_admin, too)");
 }
 
 // What fentry and kprobe have in common.

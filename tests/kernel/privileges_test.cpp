@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+// Rights: what is enough, what is given up, and what is said when some are missing.
+#include "tests/kernel/support/lab.h"
+#include "tests/kernel/support/window.h"
+
+#include <csignal>
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+#include <sstream>
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <linux/capability.h>
+#include <nlohmann/json.hpp>
+#include <unistd.h>
+
+namespace bondtrace::test {
+namespace {
+
+using nlohmann::json;
+using testing::HasSubstr;
+using testing::Not;
+
+const std::string program = BONDTRACE_PROGRAM;
+
+// The program inside bt-a as nobody with these capabilities ("+bpf,+perfmon") and no others.
+std::vector<std::string> as_nobody(const std::string& capabilities,
+                                   const std::vector<std::string>& arguments) {
+    std::vector<std::string> argv{"ip",      "netns",         "exec",          "bt-a",
+                                  "setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"};
+    if (capabilities.empty()) {
+        argv.insert(argv.end(), {"--bounding-set=-all", "--inh-caps=-all"});
+    } else {
+        argv.push_back("--bounding-set=-all," + capabilities);
+        argv.push_back("--inh-caps=-all," + capabilities);
+        argv.push_back("--ambient-caps=-all," + capabilities);
+    }
+    argv.push_back(program);
+    argv.insert(argv.end(), arguments.begin(), arguments.end());
+    return argv;
+}
+
+// Before 5.8 the programs of kprobes and tc are CAP_SYS_ADMIN's; every kernel tested here is newer.
+TEST(Privileges, ThreeCapabilitiesAreEnough) {
+    ::unsetenv("BONDTRACE_ATTACH"); // auto must find what these allow
+    const Lab lab("direct --mode balance-xor --policy layer3+4");
+    ASSERT_FALSE(HasFatalFailure());
+    const LabEnds ends = LabEnds::open();
+    const std::string out = "/tmp/bondtrace-privileges-out", err = "/tmp/bondtrace-privileges-err";
+    Background flows(as_nobody("+bpf,+perfmon,+net_admin", {"flows", "bond0", "--for", "1h", "--json", "-v"}),
+                     out, err);
+    const auto text_of = [](const std::string& path) {
+        std::ifstream file(path);
+        return std::string(std::istreambuf_iterator<char>(file), {});
+    };
+    ASSERT_TRUE(await([&] { return text_of(err).find("counting on bond0") != std::string::npos; }))
+        << text_of(err);
+    const auto sent = send_udp(ends.v4_a(), ends.v4_b(), {{40000, 5001, 9, 100}, {40002, 5001, 5, 200}});
+    ASSERT_TRUE(sent) << sent.error().what;
+    EXPECT_EQ(flows.stop(SIGINT), 0) << text_of(err);
+    const json document = json::parse(text_of(out));
+    EXPECT_THAT(document.at("attach").get<std::string>(), testing::AnyOf("kprobe", "tc"));
+    std::uint64_t packets = 0;
+    for (const json& flow : document.at("bonds").at(0).at("flows"))
+        if (flow.at("protocol") == "udp")
+            for (const json& use : flow.at("tx"))
+                packets += use.at("packets").get<std::uint64_t>();
+    EXPECT_EQ(packets, 14U) << document.dump(1);
+    EXPECT_THAT(text_of(err), HasSubstr("cap_sys_admin")) << "why it is not fentry";
+    ::unlink(out.c_str());
+    ::unlink(err.c_str());
+}
+
+// Case 58: in a container without rights the missing ones are named, and the kernel is not blamed.
+TEST(Privileges, Case58WithoutRightsTheMissingOnesAreNamed) {
+    const Lab lab("direct --mode balance-xor");
+    ASSERT_FALSE(HasFatalFailure());
+    for (const auto& [held, missing] : {std::pair<std::string, std::string>{"", "cap_bpf"},
+                                        {"+bpf,+net_admin", "cap_perfmon"},
+                                        {"+bpf,+perfmon", "cap_net_admin"}}) {
+        const Output output = capture(as_nobody(held, {"flows", "--for", "0"}));
+        EXPECT_EQ(output.status, 3) << held << output.err;
+        EXPECT_THAT(output.err, HasSubstr(missing)) << held;
+        EXPECT_THAT(output.err, Not(HasSubstr("CONFIG_BPF")));
+    }
+    const Output audit = capture(as_nobody("", {"audit", "--for", "0"}));
+    EXPECT_THAT(audit.out, HasSubstr("BONDTRACE"));
+}
+
+TEST(Privileges, WhatIsNotNeededAnyMoreIsGivenUp) {
+    const Lab lab("direct --mode balance-xor");
+    ASSERT_FALSE(HasFatalFailure());
+    const std::string err = "/tmp/bondtrace-privileges-err";
+    const Background flows({"ip", "netns", "exec", "bt-a", program, "flows", "bond0", "--for", "1h", "-v"},
+                           "/dev/null", err);
+    ASSERT_TRUE(await([&] {
+        std::ifstream file(err);
+        const std::string text(std::istreambuf_iterator<char>(file), {});
+        return text.find("counting on bond0") != std::string::npos;
+    }));
+    std::ifstream status("/proc/" + std::to_string(flows.pid()) + "/status");
+    std::string line, no_new_privileges;
+    std::uint64_t effective = 0, permitted = 0;
+    while (std::getline(status, line)) {
+        std::istringstream words(line);
+        std::string name;
+        words >> name;
+        if (name == "CapEff:") words >> std::hex >> effective;
+        if (name == "CapPrm:") words >> std::hex >> permitted;
+        if (name == "NoNewPrivs:") words >> no_new_privileges;
+    }
+    const std::uint64_t kept = std::uint64_t{1} << CAP_BPF | std::uint64_t{1} << CAP_NET_ADMIN;
+    EXPECT_EQ(effective, kept);
+    EXPECT_EQ(permitted, kept);
+    EXPECT_EQ(no_new_privileges, "1");
+    ::unlink(err.c_str());
+}
+
+} // namespace
+} // namespace bondtrace::test
