@@ -30,15 +30,7 @@ int BPF_PROG(bt_tx, struct bonding *bond, struct sk_buff *skb, struct net_device
 	if (!traced)
 		return 0;
 
-	packet.frame = skb->data;
-	packet.len = skb->len;
-	packet.linear = packet.len - skb->data_len;
-	packet.tci = skb->vlan_tci;
-	if (bpf_core_field_exists(struct sk_buff___vlan_all, vlan_all))
-		packet.tagged = ((struct sk_buff___vlan_all *)skb)->vlan_all != 0;
-	else
-		packet.tagged = BPF_CORE_READ_BITFIELD((struct sk_buff___vlan_bit *)skb, vlan_present);
-	bt_fill_gso(&packet, skb, skb->head, skb->end);
+	bt_fill_packet(&packet, skb, 0);
 	bt_account(traced, slave_dev->ifindex, &packet, 0, &origin);
 	return 0;
 }

@@ -30,19 +30,7 @@ static __always_inline void bt_bond_of_slave(struct net_device *slave_dev, struc
 SEC("kprobe/bond_dev_queue_xmit")
 int BPF_KPROBE(bt_tx, struct bonding *bond, struct sk_buff *skb, struct net_device *slave_dev)
 {
-	struct bt_origin origin = {.bond = bond, .skb = skb, .slave = slave_dev};
-	struct bt_packet packet = {};
-	struct bt_bond *traced;
-	struct bt_device id = {
-		.netns = BPF_CORE_READ(slave_dev, nd_net.net, ns.inum),
-		.ifindex = BPF_CORE_READ(skb, dev, ifindex), /* still the bond's: the function is to change that */
-	};
-
-	traced = bt_find_bond(id);
-	if (!traced)
-		return 0;
-	bt_fill_packet(&packet, skb, 0);
-	bt_account(traced, BPF_CORE_READ(slave_dev, ifindex), &packet, 0, &origin);
+	bt_sent(bond, skb, slave_dev);
 	return 0;
 }
 

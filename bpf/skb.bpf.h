@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * What the attach points in the bonding driver (fentry, kprobe) share: a struct sk_buff as a struct bt_packet, what the
- * bond decided from, and both ends of bond_handle_frame(). All of it by probing reads, which work in either.
+ * bond decided from, and both ends of bond_handle_frame(). By probing reads, which work in either, and of which there are
+ * few for each packet: they are most of what it costs.
  */
 #ifndef BONDTRACE_SKB_BPF_H
 #define BONDTRACE_SKB_BPF_H
@@ -110,37 +111,110 @@ static __always_inline void bt_note_origin(const struct bt_origin *origin, struc
 	}
 }
 
-/* GSO fields and what else of the skb only probing reads can reach. */
-static __always_inline void bt_fill_gso(struct bt_packet *packet, struct sk_buff *skb, unsigned char *head, __u32 end)
-{
-	struct skb_shared_info *info = (struct skb_shared_info *)(head + end);
+/*
+ * Parts of kernel structs, read at once: a probing read costs about the same for one member and for all. The verifier refuses
+ * the program where a part is larger than the place for it, so that nothing is ever read in half.
+ */
+struct bt_skb_part {
+	__u8 bytes[256]; /* of some 200 */
+} __attribute__((aligned(8)));
 
-	bpf_core_read(&packet->gso_size, sizeof(packet->gso_size), &info->gso_size);
+struct bt_gso_part {
+	__u8 bytes[64]; /* of some 30 */
+} __attribute__((aligned(8)));
+
+/*
+ * Too large for the stack, so one a CPU for each of the two programs that use it: one can interrupt the other, but the kernel
+ * does not run a program that is at work on that CPU already (such runs are counted as recursion misses).
+ */
+enum bt_scratch { BT_SCRATCH_TX, BT_SCRATCH_RX, BT_SCRATCHES };
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, BT_SCRATCHES);
+	__type(key, __u32);
+	__type(value, struct bt_skb_part);
+} bt_skb_parts SEC(".maps");
+
+/*
+ * The members of SKB from dev to data, which are all that are read of it but for the socket. Returns where a struct sk_buff
+ * would begin of which this is the part: members are read from it as from a pointer that the verifier knows. Or NULL.
+ */
+static __always_inline const struct sk_buff *bt_read_skb(__u32 scratch, const struct sk_buff *skb)
+{
+	__u32 first = bpf_core_field_offset(struct sk_buff, dev);
+	__u32 end = bpf_core_field_offset(struct sk_buff, data) + sizeof(skb->data);
+	struct bt_skb_part *part = bpf_map_lookup_elem(&bt_skb_parts, &scratch);
+
+	if (!part || bpf_probe_read_kernel(part, end - first, (const void *)skb + first))
+		return NULL;
+	return (const void *)part - first;
+}
+
+/* SKB is of a tracing program's argument, or of bt_read_skb(). */
+static __always_inline void bt_fill_gso(struct bt_packet *packet, const struct sk_buff *skb)
+{
+	const struct skb_shared_info *info;
+	struct bt_gso_part part;
+
+	bpf_probe_read_kernel(&part, bpf_core_field_offset(struct skb_shared_info, gso_type) + sizeof(info->gso_type),
+			      (const void *)skb->head + skb->end);
+	info = (const void *)&part;
+	packet->gso_size = info->gso_size;
 	if (!packet->gso_size)
 		return;
-	packet->gso_segs = BPF_CORE_READ(info, gso_segs);
-	packet->gso_type = BPF_CORE_READ(info, gso_type);
-	if (BPF_CORE_READ_BITFIELD_PROBED(skb, encapsulation)) {
-		const void *inner_l4 = head + BPF_CORE_READ(skb, inner_transport_header);
+	packet->gso_segs = info->gso_segs;
+	packet->gso_type = info->gso_type;
+	if (BPF_CORE_READ_BITFIELD(skb, encapsulation)) {
+		const void *inner_l4 = skb->head + skb->inner_transport_header;
 
 		if (inner_l4 > packet->frame && inner_l4 - packet->frame < packet->linear)
 			packet->inner_l4 = inner_l4 - packet->frame;
 	}
 }
 
-/* For whoever may only probe. DATA is where the Ethernet header is, PULLED how much of it is in front of skb->data. */
-static __always_inline void bt_fill_packet(struct bt_packet *packet, struct sk_buff *skb, __u32 pulled)
+/* SKB as above. PULLED is how much of the Ethernet header is in front of skb->data. */
+static __always_inline void bt_fill_packet(struct bt_packet *packet, const struct sk_buff *skb, __u32 pulled)
 {
-	packet->frame = BPF_CORE_READ(skb, data) - pulled;
-	packet->len = BPF_CORE_READ(skb, len) + pulled;
-	packet->linear = packet->len - BPF_CORE_READ(skb, data_len);
+	packet->frame = skb->data - pulled;
+	packet->len = skb->len + pulled;
+	packet->linear = packet->len - skb->data_len;
+	packet->tci = skb->vlan_tci;
 	if (bpf_core_field_exists(struct sk_buff___vlan_all, vlan_all))
-		packet->tagged = BPF_CORE_READ((struct sk_buff___vlan_all *)skb, vlan_all) != 0;
+		packet->tagged = ((const struct sk_buff___vlan_all *)skb)->vlan_all != 0;
 	else
-		packet->tagged = BPF_CORE_READ_BITFIELD_PROBED((struct sk_buff___vlan_bit *)skb, vlan_present);
-	if (packet->tagged)
-		packet->tci = BPF_CORE_READ(skb, vlan_tci);
-	bt_fill_gso(packet, skb, BPF_CORE_READ(skb, head), BPF_CORE_READ(skb, end));
+		packet->tagged = BPF_CORE_READ_BITFIELD((const struct sk_buff___vlan_bit *)skb, vlan_present);
+	bt_fill_gso(packet, skb);
+}
+
+/* What is sent through SLAVE_DEV, into PACKET; the bond when it is traced, or NULL. */
+static __always_inline struct bt_bond *bt_look_at_sent(const struct sk_buff *skb, struct net_device *slave_dev,
+						       struct bt_packet *packet)
+{
+	const struct sk_buff *known;
+	struct bt_bond *traced;
+	struct bt_device id;
+
+	known = bt_read_skb(BT_SCRATCH_TX, skb);
+	if (!known)
+		return NULL;
+	id.netns = BPF_CORE_READ(slave_dev, nd_net.net, ns.inum);
+	id.ifindex = BPF_CORE_READ(known->dev, ifindex); /* still the bond's: the driver is to change that */
+	traced = bt_find_bond(id);
+	if (traced)
+		bt_fill_packet(packet, known, 0);
+	return traced;
+}
+
+/* A frame that BOND sends through SLAVE_DEV, of which only probing reads can tell. */
+static __always_inline void bt_sent(struct bonding *bond, struct sk_buff *skb, struct net_device *slave_dev)
+{
+	struct bt_origin origin = {.bond = bond, .skb = skb, .slave = slave_dev};
+	struct bt_packet packet = {};
+	struct bt_bond *traced = bt_look_at_sent(skb, slave_dev, &packet);
+
+	if (traced)
+		bt_account(traced, BPF_CORE_READ(slave_dev, ifindex), &packet, 0, &origin);
 }
 
 /*
@@ -218,28 +292,43 @@ static __always_inline void bt_forget_slow_frame(void)
 		slow->len = 0;
 }
 
-/* At its return with a verdict other than RX_HANDLER_CONSUMED: the skb is still there. */
-static __always_inline void bt_rx_returned(struct sk_buff *skb, __u32 verdict)
+/* What was received, into PACKET, FLAGS and SLAVE_IFINDEX; the bond when it is traced, or NULL. */
+static __always_inline struct bt_bond *bt_look_at_received(const struct sk_buff *skb, __u32 verdict, struct bt_packet *packet,
+							   __u8 *flags, __u32 *slave_ifindex)
 {
-	struct bt_packet packet = {};
+	const struct sk_buff *known;
 	struct bt_device id = {};
 	struct bt_bond *traced;
-	struct net_device *dev;
-	__u8 flags = BT_KEY_RX;
 
-	dev = BPF_CORE_READ(skb, dev);
+	known = bt_read_skb(BT_SCRATCH_RX, skb);
+	if (!known)
+		return NULL;
+	*flags = BT_KEY_RX;
 	if (verdict == RX_HANDLER_ANOTHER) { /* delivered: the device is the bond's by now */
-		id.netns = BPF_CORE_READ(dev, nd_net.net, ns.inum);
-		id.ifindex = BPF_CORE_READ(dev, ifindex);
+		id.netns = BPF_CORE_READ(known->dev, nd_net.net, ns.inum);
+		id.ifindex = BPF_CORE_READ(known->dev, ifindex);
 	} else {
-		bt_bond_of_slave(dev, &id);
-		flags |= verdict == RX_HANDLER_EXACT ? BT_KEY_INACTIVE : BT_KEY_PASSED;
+		bt_bond_of_slave(known->dev, &id);
+		*flags |= verdict == RX_HANDLER_EXACT ? BT_KEY_INACTIVE : BT_KEY_PASSED;
 	}
 	traced = bt_find_bond(id);
-	if (!traced)
-		return;
-	bt_fill_packet(&packet, skb, ETH_HLEN);
-	if (bt_account(traced, BPF_CORE_READ(skb, skb_iif), &packet, flags, NULL) == ETH_P_SLOW)
+	if (traced) {
+		*slave_ifindex = known->skb_iif;
+		bt_fill_packet(packet, known, ETH_HLEN);
+	}
+	return traced;
+}
+
+/* At its return with a verdict other than RX_HANDLER_CONSUMED: the skb is still there. */
+static __always_inline void bt_rx_returned(const struct sk_buff *skb, __u32 verdict)
+{
+	struct bt_packet packet = {};
+	struct bt_bond *traced;
+	__u32 slave_ifindex = 0;
+	__u8 flags = 0;
+
+	traced = bt_look_at_received(skb, verdict, &packet, &flags, &slave_ifindex);
+	if (traced && bt_account(traced, slave_ifindex, &packet, flags, NULL) == ETH_P_SLOW)
 		bt_forget_slow_frame();
 }
 

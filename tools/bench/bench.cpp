@@ -3,10 +3,12 @@
 // machine's speed drifts: only numbers of the same run compare, which is why everything is measured in turn,
 // round after round, and of each the median counts.
 #include "bench_count.skel.h"
+#include "bench_probe.skel.h"
 #include "bench_reference.skel.h"
-#include "bench_vary.skel.h"
 #include "bpf/abi.h"
+#include "tools/bench/lane.h"
 #include "tools/bench/packets.h"
+#include "user/base/netns.h"
 
 #include <algorithm>
 #include <cstdint>
@@ -34,8 +36,10 @@ struct Fail {
 template<auto destroy> struct With {
     template<typename T> void operator()(T* object) const { destroy(object); }
 };
-using Vary = std::unique_ptr<bench_vary_bpf, With<bench_vary_bpf__destroy>>;
-using Count = std::unique_ptr<bench_count_bpf, With<bench_count_bpf__destroy>>;
+template<typename Skeleton> struct DestroySkeleton {
+    void operator()(Skeleton* skeleton) const { Skeleton::destroy(skeleton); }
+};
+template<typename Skeleton> using Core = std::unique_ptr<Skeleton, DestroySkeleton<Skeleton>>;
 using Reference = std::unique_ptr<bench_reference_bpf, With<bench_reference_bpf__destroy>>;
 using Object = std::unique_ptr<bpf_object, With<bpf_object__close>>;
 
@@ -60,42 +64,14 @@ struct Load {
     bool own_flows = true; // of each CPU
 };
 
-// A packet behind the program that varies it, for one CPU.
-class Lane {
-  public:
-    Lane(const Packet& packet, std::uint32_t flows, std::uint32_t first_flow) : packet_(packet) {
-        vary_.reset(bench_vary_bpf__open());
-        if (!vary_) throw Fail{"cannot open vary.bpf.o"};
-        vary_->rodata->port_offset = packet.port_offset;
-        vary_->rodata->flow_mask = flows - 1;
-        vary_->rodata->first_flow = first_flow;
-        if (bench_vary_bpf__load(vary_.get()) != 0) throw Fail{"cannot load vary.bpf.o"};
-    }
-
-    [[nodiscard]] int null_program() const { return bpf_program__fd(vary_->progs.null); }
-
-    // ns per packet.
-    double run(int program, std::uint32_t repeat) {
-        const std::uint32_t zero = 0;
-        if (bpf_map_update_elem(bpf_map__fd(vary_->maps.target), &zero, &program, BPF_ANY) != 0)
-            throw Fail{fmt::format("cannot chain the program: {}", std::strerror(errno))};
-        LIBBPF_OPTS(bpf_test_run_opts, options, .data_in = packet_.bytes.data(),
-                    .data_size_in = static_cast<std::uint32_t>(packet_.bytes.size()),
-                    .repeat = static_cast<int>(repeat));
-        if (bpf_prog_test_run_opts(bpf_program__fd(vary_->progs.vary), &options) != 0)
-            throw Fail{fmt::format("BPF_PROG_TEST_RUN: {}", std::strerror(errno))};
-        if (static_cast<std::int32_t>(options.retval) == -1) throw Fail{"the tail call did not happen"};
-        return options.duration;
-    }
-
-  private:
-    const Packet& packet_;
-    Vary vary_;
-};
+template<typename T> T must(Result<T> result) {
+    if (!result) throw Fail{result.error().what};
+    return std::move(*result);
+}
 
 // The slowest of the CPUs, which run at once.
 double run_lanes(std::vector<Lane>& lanes, int program, std::uint32_t repeat) {
-    if (lanes.size() == 1) return lanes[0].run(program, repeat);
+    if (lanes.size() == 1) return must(lanes[0].run(program, repeat));
     std::vector<double> ns(lanes.size());
     std::vector<std::string> failures(lanes.size());
     std::vector<std::thread> threads;
@@ -106,7 +82,7 @@ double run_lanes(std::vector<Lane>& lanes, int program, std::uint32_t repeat) {
             CPU_SET(cpu, &set);
             if (sched_setaffinity(0, sizeof(set), &set) != 0) failures[cpu] = "cannot choose a CPU";
             try {
-                ns[cpu] = lanes[cpu].run(program, repeat);
+                ns[cpu] = must(lanes[cpu].run(program, repeat));
             } catch (const Fail& failure) {
                 failures[cpu] = failure.what;
             }
@@ -130,7 +106,9 @@ std::vector<double> time_subjects(const Packet& packet, const Load& load,
                                   const std::vector<Subject>& subjects, const Options& options) {
     std::vector<Lane> lanes;
     for (unsigned cpu = 0; cpu < load.cpus; ++cpu)
-        lanes.emplace_back(packet, load.flows, load.own_flows ? cpu * load.flows : 0);
+        lanes.push_back(must(Lane::open(
+            packet,
+            {.count = load.flows, .first = load.own_flows ? cpu * load.flows : 0, .swapped = false})));
     std::vector<std::vector<double>> rounds(subjects.size() + 1);
     const std::uint32_t repeat = std::max(options.repeat, load.flows); // each flow at least once
     for (unsigned round = 0; round <= options.rounds; ++round)
@@ -160,24 +138,26 @@ int load_foreign(const Options& options, Object& object) {
     return bpf_program__fd(wanted);
 }
 
-Count load_count(std::uint32_t max_flows, std::uint32_t cpus) {
-    Count count(bench_count_bpf__open());
+// An object with the counting core, which counts for `device` as if it were a bond and its slave.
+template<typename Skeleton>
+Core<Skeleton> load_core(bt_device device, std::uint32_t max_flows, std::uint32_t cpus) {
+    Core<Skeleton> core(Skeleton::open());
     constexpr std::uint32_t bond_places = 16;
-    if (!count) throw Fail{"cannot open count.bpf.o"};
-    count->rodata->bt_bond_places = bond_places;
-    count->rodata->bt_slots = BT_MAX_SLAVES;
-    if (bpf_map__set_max_entries(count->maps.bt_bonds, bond_places) != 0 ||
-        bpf_map__set_max_entries(count->maps.bt_flows, max_flows) != 0 ||
-        bpf_map__set_max_entries(count->maps.bt_totals, cpus * BT_MAX_SLAVES) != 0 ||
-        bpf_map__set_max_entries(count->maps.bt_caches, cpus) != 0 || bench_count_bpf__load(count.get()) != 0)
-        throw Fail{"cannot load count.bpf.o (root? BPF allowed here?)"};
+    if (!core) throw Fail{"cannot open the counting core"};
+    core->rodata->bt_bond_places = bond_places;
+    core->rodata->bt_slots = BT_MAX_SLAVES;
+    if (bpf_map__set_max_entries(core->maps.bt_bonds, bond_places) != 0 ||
+        bpf_map__set_max_entries(core->maps.bt_flows, max_flows) != 0 ||
+        bpf_map__set_max_entries(core->maps.bt_totals, cpus * BT_MAX_SLAVES) != 0 ||
+        bpf_map__set_max_entries(core->maps.bt_caches, cpus) != 0 || Skeleton::load(core.get()) != 0)
+        throw Fail{"cannot load the counting core (root? BPF allowed here?)"};
     bt_bond bond{};
-    bond.device = {1, 1};
-    bond.slave_ifindex[0] = 1;
+    bond.device = device;
+    bond.slave_ifindex[0] = device.ifindex;
     const std::uint32_t place = bt_bond_place(bond.device, bond_places);
-    if (bpf_map_update_elem(bpf_map__fd(count->maps.bt_bonds), &place, &bond, BPF_ANY) != 0)
+    if (bpf_map_update_elem(bpf_map__fd(core->maps.bt_bonds), &place, &bond, BPF_ANY) != 0)
         throw Fail{"cannot fill bt_bonds"};
-    return count;
+    return core;
 }
 
 Reference load_reference(std::uint32_t max_flows) {
@@ -189,15 +169,16 @@ Reference load_reference(std::uint32_t max_flows) {
 }
 
 // A benchmark of something that does not do its work is none: everything run must have been counted.
-void check_totals(const bench_count_bpf& count, std::uint32_t cpus, std::uint64_t expected) {
+template<typename Skeleton>
+void check_totals(const Skeleton& core, std::uint32_t cpus, std::uint64_t expected) {
     std::uint64_t packets = 0, untracked = 0;
     for (std::uint32_t cpu = 0; cpu < cpus; ++cpu) {
         const std::uint32_t index = cpu * BT_MAX_SLAVES;
         bt_slave_totals totals{};
-        if (bpf_map_lookup_elem(bpf_map__fd(count.maps.bt_totals), &index, &totals) != 0)
+        if (bpf_map_lookup_elem(bpf_map__fd(core.maps.bt_totals), &index, &totals) != 0)
             throw Fail{"cannot read bt_totals"};
-        packets += totals.tx.packets;
-        untracked += totals.tx_untracked.packets;
+        packets += totals.tx.packets + totals.rx.packets;
+        untracked += totals.tx_untracked.packets + totals.rx_untracked.packets;
     }
     if (packets != expected || untracked != 0)
         throw Fail{fmt::format("{} of {} packets counted, {} untracked", packets, expected, untracked)};
@@ -220,15 +201,19 @@ void run(const Options& options) {
     Object foreign;
     const int foreign_program = options.object.empty() ? -1 : load_foreign(options, foreign);
 
+    // What BPF_PROG_TEST_RUN gives its packets for a device.
+    const bt_device loopback{must(NetNs::current()).inode(), 1};
     nlohmann::json document{
         {"schema", "bondtrace.bench/1"}, {"unit", "ns"}, {"rows", nlohmann::json::array()}};
     if (!options.json) {
         fmt::print(
             "ns per packet of {} bytes: of the empty program, and above it; x: compared with the reference\n",
             options.size);
-        fmt::print("{:<14} {:>8} {:>12} {:>6} {:>9} {:>9} {:>14} {:>14}{}\n", "packet", "flows", "CPUs",
-                   "empty", "untraced", "reference", "tc", "fentry, kprobe",
-                   foreign_program >= 0 ? fmt::format(" {:>20}", options.program) : "");
+        fmt::print("{:<14} {:>8} {:>12} {:>6}", "packet", "flows", "CPUs", "empty");
+        for (const char* name :
+             {"untraced", "reference", "tc", "fentry sent", "kprobe sent", "probed received"})
+            fmt::print(" {:>15}", name);
+        fmt::print("{}\n", foreign_program >= 0 ? fmt::format(" {:>15}", options.program) : "");
     }
     bool first_packet = true;
     for (const Packet& packet : make_packets(options.size)) {
@@ -236,17 +221,21 @@ void run(const Options& options) {
             if (load.flows > 1 && packet.port_offset == 0) continue;
             // Tables of its own for each row: what another one left would be met in this one.
             const std::uint32_t max_flows = 2 * load.flows * load.cpus + 64;
-            const Count count = load_count(max_flows, cpus);
+            const auto count = load_core<bench_count_bpf>({1, 1}, max_flows, cpus);
+            const auto probe = load_core<bench_probe_bpf>(loopback, 2 * max_flows, cpus);
             const Reference reference = load_reference(max_flows);
             std::vector<Subject> subjects{{"untraced", bpf_program__fd(count->progs.untraced)},
                                           {"reference", bpf_program__fd(reference->progs.reference)},
                                           {"tc", bpf_program__fd(count->progs.count_tc)},
-                                          {"probe", bpf_program__fd(count->progs.count_probe)}};
+                                          {"fentry_sent", bpf_program__fd(count->progs.count_probe)},
+                                          {"probed_sent", bpf_program__fd(probe->progs.sent)},
+                                          {"probed_received", bpf_program__fd(probe->progs.received)}};
             if (foreign_program >= 0) subjects.push_back({options.program, foreign_program});
             const std::vector<double> ns = time_subjects(packet, load, subjects, options);
             const std::uint64_t packets =
                 std::uint64_t{std::max(options.repeat, load.flows)} * (options.rounds + 1);
-            check_totals(*count, cpus, packets * load.cpus * 2); // by both ways of reading
+            check_totals(*count, cpus, packets * load.cpus * 2); // each by two programs
+            check_totals(*probe, cpus, packets * load.cpus * 2);
 
             nlohmann::json row{{"packet", packet.name},
                                {"flows", load.flows},
@@ -258,16 +247,14 @@ void run(const Options& options) {
             document["rows"].push_back(row);
             if (options.json) continue;
             const double yardstick = ns[2] - ns[0];
-            const auto compared = [&](std::size_t subject) {
-                return fmt::format("{:.0f} ({:.2f} x)", ns[subject] - ns[0],
-                                   (ns[subject] - ns[0]) / yardstick);
-            };
             const std::string cpu_text =
                 load.cpus == 1 ? "1"
                                : fmt::format("{} {}", load.cpus, load.own_flows ? "own flows" : "one flow");
-            fmt::print("{:<14} {:>8} {:>12} {:>6.0f} {:>9.0f} {:>9.0f} {:>14} {:>14}{}\n", packet.name,
-                       load.flows, cpu_text, ns[0], ns[1] - ns[0], yardstick, compared(3), compared(4),
-                       foreign_program >= 0 ? fmt::format(" {:>20}", compared(5)) : "");
+            fmt::print("{:<14} {:>8} {:>12} {:>6.0f}", packet.name, load.flows, cpu_text, ns[0]);
+            for (std::size_t i = 1; i < ns.size(); ++i)
+                fmt::print(" {:>15}",
+                           fmt::format("{:.0f} ({:.2f} x)", ns[i] - ns[0], (ns[i] - ns[0]) / yardstick));
+            fmt::print("\n");
             std::fflush(stdout);
         }
         first_packet = false;

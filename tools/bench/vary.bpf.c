@@ -13,6 +13,8 @@ char LICENSE[] SEC("license") = "GPL";
 const volatile __u32 port_offset = 34; /* of the source port in the packet; the destination port follows */
 const volatile __u32 flow_mask = 0;    /* flows - 1; a power of two less one */
 const volatile __u32 first_flow = 0;
+const volatile __u8 swapped = 0; /* the flow's number stands in the other port: packets of the other direction */
+const volatile __s32 no_target = -1000; /* returned when there is nothing to go on to */
 
 /* Of each CPU, a cache line apart. */
 struct {
@@ -36,9 +38,9 @@ int vary(struct __sk_buff *skb)
 	/* An odd factor makes it a permutation of the flows. */
 	flow = first_flow + (next_flow[cpu].value++ * 0x9e3779b1U & flow_mask);
 	if ((void *)(ports + 1) <= end)
-		*ports = __builtin_bswap32(flow << 16 | flow >> 16);
+		*ports = __builtin_bswap32(swapped ? flow : flow << 16 | flow >> 16);
 	bpf_tail_call(skb, &target, 0);
-	return -1; /* the target is missing: the caller takes it as an error */
+	return no_target;
 }
 
 SEC("tc")

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "user/flow/join.h"
 
+#include "user/base/huge_pages.h"
 #include "user/flow/protocols.h"
 
 #include <algorithm>
@@ -9,6 +10,7 @@
 #include <random>
 #include <tuple>
 #include <type_traits>
+#include <utility>
 
 #include <netinet/in.h>
 
@@ -185,11 +187,13 @@ std::uint64_t mix(std::uint64_t a, std::uint64_t b) {
 class IdentityTable {
   public:
     explicit IdentityTable(std::size_t entries)
-        : slots_(std::bit_ceil(std::max<std::size_t>(entries * 2, 16))), mask_(slots_.size() - 1) {
+        : mask_(std::bit_ceil(std::max<std::size_t>(entries * 2, 16)) - 1) {
+        reserve_large(slots_, mask_ + 1);
+        slots_.resize(mask_ + 1);
         std::random_device random;
         seed_ = static_cast<std::uint64_t>(random()) << 32 | random();
         multiplier_ = (static_cast<std::uint64_t>(random()) << 32 | random()) | 1;
-        identities_.reserve(entries);
+        reserve_large(identities_, entries);
     }
 
     [[nodiscard]] std::uint64_t hash_of(const Identity& id) const {
@@ -219,7 +223,8 @@ class IdentityTable {
         }
     }
 
-    [[nodiscard]] const std::vector<Identity>& identities() const { return identities_; }
+    // The identities, in the order of their numbers; the table is done with.
+    [[nodiscard]] std::vector<Identity> take_identities() && { return std::move(identities_); }
 
   private:
     struct Slot {
@@ -351,14 +356,19 @@ void prefetch_entry(const FlowEntry& entry) {
 } // namespace
 
 std::vector<Conversation> join(std::span<const FlowEntry> entries) {
-    IdentityTable table(entries.size());
-    const std::vector<std::uint32_t> numbers = number_entries(entries, table);
-    const std::vector<Identity>& identities = table.identities();
-    const Grouping groups = group(numbers, identities.size());
+    std::vector<Identity> identities;
+    Grouping groups;
+    { // what takes memory goes before the conversations come
+        IdentityTable table(entries.size());
+        const std::vector<std::uint32_t> numbers = number_entries(entries, table);
+        identities = std::move(table).take_identities();
+        groups = group(numbers, identities.size());
+    }
 
-    std::vector<Conversation> conversations(identities.size());
-    for (std::size_t i = 0; i < conversations.size(); ++i) {
-        Conversation& conversation = conversations[i];
+    std::vector<Conversation> conversations;
+    reserve_large(conversations, identities.size());
+    for (std::size_t i = 0; i < identities.size(); ++i) {
+        Conversation& conversation = conversations.emplace_back();
         conversation.bond = static_cast<std::size_t>(identities[i].bond);
         conversation.key = key_of(identities[i]);
         for (std::size_t at = groups.first[i]; at < groups.first[i + 1]; ++at) {

@@ -116,19 +116,19 @@ void FlowCaches::add_to(FlowTable& table, const FlowLookup& look_up) {
         note(now, moved);
     }
 
-    for (auto& [key, value] : table)
-        for (Waiting& flow : waiting[bt_cache_place(&key)]) {
-            if (!same(flow.key, key)) continue;
+    for (FlowEntry& entry : table)
+        for (Waiting& flow : waiting[bt_cache_place(&entry.key)]) {
+            if (!same(flow.key, entry.key)) continue;
             flow.found = true;
             if (!flow.moved)
-                add(value, flow.sum.count, flow.sum.last_ns);
-            else if (const auto sum = sum_of(key, look_up))
-                value = *sum;
+                add(entry.value, flow.sum.count, flow.sum.last_ns);
+            else if (const auto sum = sum_of(entry.key, look_up))
+                entry.value = *sum;
         }
     for (const auto& flows : waiting)
         for (const Waiting& flow : flows)
             if (!flow.found) // newer than the reading of the table
-                if (const auto sum = sum_of(flow.key, look_up)) table.emplace_back(flow.key, *sum);
+                if (const auto sum = sum_of(flow.key, look_up)) table.push_back({flow.key, *sum, 0, 0});
 }
 
 } // namespace bondtrace

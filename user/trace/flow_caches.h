@@ -4,17 +4,18 @@
 #pragma once
 
 #include "bpf/abi.h"
+#include "user/flow/join.h"
 
 #include <cstdint>
 #include <functional>
 #include <optional>
 #include <span>
-#include <utility>
 #include <vector>
 
 namespace bondtrace {
 
-using FlowTable = std::vector<std::pair<bt_flow_key, bt_flow_value>>;
+// Of the entries, only key and value matter here.
+using FlowTable = std::vector<FlowEntry>;
 // Reads one entry of the table anew; nullopt: there is none.
 using FlowLookup = std::function<std::optional<bt_flow_value>(const bt_flow_key&)>;
 

@@ -2,6 +2,7 @@
 #include "user/trace/tracer.h"
 
 #include "user/base/fd.h"
+#include "user/base/huge_pages.h"
 #include "user/trace/batch.h"
 #include "user/trace/flow_caches.h"
 #include "user/trace/libbpf_log.h"
@@ -330,22 +331,26 @@ Result<TraceReading> Tracer::read() const {
     // Flows first, slaves after: a slot that a flow names is then known.
     const int flows = bpf_map__fd(state.flows);
     FlowCaches caches(state.caches.all());
-    auto raw = read_hash<bt_flow_key, bt_flow_value>(flows, bpf_map__max_entries(state.flows));
-    if (!raw) return tl::make_unexpected(raw.error());
-    caches.add_to(*raw, [flows](const bt_flow_key& key) -> std::optional<bt_flow_value> {
+    const std::uint32_t most = bpf_map__max_entries(state.flows);
+    reserve_large(reading.flows, most);
+    const auto read = read_hash<bt_flow_key, bt_flow_value>(
+        flows, most, [&](const bt_flow_key& key, const bt_flow_value& value) {
+            reading.flows.push_back({key, value, 0, 0});
+        });
+    if (!read) return tl::make_unexpected(read.error());
+    caches.add_to(reading.flows, [flows](const bt_flow_key& key) -> std::optional<bt_flow_value> {
         bt_flow_value value{};
         if (bpf_map_lookup_elem(flows, &key, &value) != 0) return std::nullopt;
         return value;
     });
     state.refresh();
 
-    reading.flows.reserve(raw->size());
-    for (const auto& [key, value] : *raw) {
-        const std::size_t bond = key.slot / BT_MAX_SLAVES;
-        if (bond >= state.bonds.size())
+    for (FlowEntry& flow : reading.flows) {
+        flow.bond = flow.key.slot / BT_MAX_SLAVES;
+        if (flow.bond >= state.bonds.size())
             return fail(ErrorKind::internal, "a flow entry names an unknown bond");
-        const std::uint32_t ifindex = state.bonds[bond].slave_ifindex[key.slot % BT_MAX_SLAVES];
-        reading.flows.push_back({key, value, bond, static_cast<int>(ifindex)});
+        const auto& slaves = state.bonds[flow.bond].slave_ifindex;
+        flow.slave_ifindex = static_cast<int>(slaves[flow.key.slot % BT_MAX_SLAVES]);
     }
 
     for (std::size_t i = 0; i < state.bonds.size(); ++i) {

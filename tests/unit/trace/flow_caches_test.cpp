@@ -42,7 +42,7 @@ class Table {
     FlowTable read(std::uint16_t flows) {
         FlowTable table;
         for (std::uint16_t number = 0; number < flows; ++number)
-            if (const auto value = find(key_of(number))) table.emplace_back(key_of(number), *value);
+            if (const auto value = find(key_of(number))) table.push_back({key_of(number), *value, 0, 0});
         return table;
     }
 
@@ -99,12 +99,12 @@ TEST(FlowCaches, AreAddedToTheTable) {
     FlowCaches reading(caches);
     FlowTable table = kernel.read(3);
     ASSERT_EQ(table.size(), 2U);
-    EXPECT_EQ(table[0].second.count.packets, 2U); // all but the first of each CPU waits
+    EXPECT_EQ(table[0].value.count.packets, 2U); // all but the first of each CPU waits
     reading.add_to(table, [&](const bt_flow_key& key) { return kernel.find(key); });
     ASSERT_EQ(table.size(), 2U);
-    EXPECT_EQ(table[0].second.count.packets, 20U);
-    EXPECT_EQ(table[0].second.count.bytes, 1500U);
-    EXPECT_EQ(table[1].second.count.packets, 1U);
+    EXPECT_EQ(table[0].value.count.packets, 20U);
+    EXPECT_EQ(table[0].value.count.bytes, 1500U);
+    EXPECT_EQ(table[1].value.count.packets, 1U);
 }
 
 TEST(FlowCaches, AFlowThatLeftBetweenTheReadingsIsCountedOnce) {
@@ -128,8 +128,8 @@ TEST(FlowCaches, AFlowThatLeftBetweenTheReadingsIsCountedOnce) {
         if (!before) table = kernel.read(1);
         reading.add_to(table, [&](const bt_flow_key& key) { return kernel.find(key); });
         ASSERT_FALSE(table.empty());
-        EXPECT_EQ(table[0].second.count.packets, 10U) << before;
-        EXPECT_EQ(table[0].second.count.bytes, 1000U);
+        EXPECT_EQ(table[0].value.count.packets, 10U) << before;
+        EXPECT_EQ(table[0].value.count.bytes, 1000U);
     }
 }
 
@@ -162,8 +162,8 @@ TEST(FlowCaches, SumsAreRightWhileCpusCount) {
         FlowTable table = kernel.read(flows);
         reading.add_to(table, [&](const bt_flow_key& key) { return kernel.find(key); });
         std::vector<std::uint64_t> packets(flows);
-        for (const auto& [key, value] : table)
-            packets[key.src_port] += value.count.packets;
+        for (const FlowEntry& entry : table)
+            packets[entry.key.src_port] += entry.value.count.packets;
         return packets;
     };
     for (int i = 0; i < readings && !testing::Test::HasFailure(); ++i) {
