@@ -164,7 +164,8 @@ TEST(WrongInput, WithoutTheDriver) {
     EXPECT_THAT(check.out, HasSubstr("not loaded"));
 }
 
-// A kernel without BTF, as far as anybody can see from here: nothing is mounted where it would be found.
+// Cases 54 and 55: a kernel without BTF, as far as anybody can see from here: nothing is mounted where it
+// would be found.
 TEST(WrongInput, WithoutBtf) {
     const Lab lab("direct --mode active-backup");
     ASSERT_FALSE(HasFatalFailure());

@@ -147,6 +147,7 @@ TEST(Ladder, AutoTakesTheFirstThatWorksAndSaysWhy) {
     EXPECT_THAT(by_itself.err, HasSubstr("by " + usable.front()));
 }
 
+// Case 59.
 TEST(Tc, ForeignFiltersAndQdiscsStayAsTheyAre) {
     const Lab lab("direct --mode balance-xor --policy layer3+4");
     ASSERT_FALSE(HasFatalFailure());
@@ -392,7 +393,8 @@ TEST(Links, WhatTheyCannotBeIsSaid) {
     EXPECT_THAT(fentry.err, HasSubstr("cannot be traced by fentry"));
 }
 
-// Sets lockdown, which lasts until the machine is switched off: only run by itself (tools/test does).
+// Case 57. Sets lockdown, which lasts until the machine is switched off: only run by itself (tools/test
+// does).
 TEST(Lockdown, DISABLED_ConfidentialityLeavesTc) {
     ::unsetenv("BONDTRACE_ATTACH"); // what auto makes of it is the question
     static_cast<void>(capture({"mount", "-t", "securityfs", "securityfs", "/sys/kernel/security"}));

@@ -117,5 +117,32 @@ TEST(Privileges, WhatIsNotNeededAnyMoreIsGivenUp) {
     ::unlink(err.c_str());
 }
 
+// Case 56: a kernel without the maps that are needed, for which bpf(BPF_MAP_CREATE) that answers EINVAL
+// stands here.
+TEST(OldKernels, Case56RefusedMapsAreNamedWithTheLeastKernel) {
+    const Lab lab("direct --mode balance-xor");
+    ASSERT_FALSE(HasFatalFailure());
+    // BPF_LD+W+ABS, BPF_JMP+JEQ and BPF_RET of linux/filter.h; 321 is bpf() on x86-64, 0 BPF_MAP_CREATE.
+    const std::string refuse = R"(import ctypes, os, struct, sys
+libc = ctypes.CDLL(None)
+program = [(0x20, 0, 0, 0), (0x15, 0, 3, 321), (0x20, 0, 0, 16), (0x15, 0, 1, 0), (6, 0, 0, 0x00050000 | 22),
+           (6, 0, 0, 0x7fff0000)]
+code = ctypes.create_string_buffer(b"".join(struct.pack("<HBBI", *line) for line in program))
+class Filter(ctypes.Structure):
+    _fields_ = [("length", ctypes.c_ushort), ("code", ctypes.c_void_p)]
+assert libc.prctl(38, 1, 0, 0, 0) == 0 and libc.prctl(
+    22, 2, ctypes.byref(Filter(len(program), ctypes.addressof(code))), 0, 0) == 0
+os.execv(sys.argv[1], sys.argv[1:])
+)";
+    const Output output =
+        capture({"python3", "-c", refuse, program, "flows", "--netns", "bt-a", "--for", "0"});
+    EXPECT_EQ(output.status, 3) << output.err;
+    EXPECT_THAT(output.err, HasSubstr("BPF_F_MMAPABLE, since Linux 5.5"));
+    EXPECT_THAT(output.err, HasSubstr("tested from Linux 5.10"));
+    const Output audit =
+        capture({"python3", "-c", refuse, program, "audit", "--netns", "bt-a", "--for", "0"});
+    EXPECT_THAT(audit.out, HasSubstr("BONDTRACE")) << audit.err;
+}
+
 } // namespace
 } // namespace bondtrace::test

@@ -24,6 +24,7 @@ std::vector<UdpFlow> many_flows(std::uint16_t first_port) {
     return flows;
 }
 
+// Case 62: a bond means all its slaves, also one that is added later.
 TEST(Slaves, AddedRenamedAndRemovedAreFollowedToThePacket) {
     const Lab lab("direct --mode balance-xor --policy layer3+4");
     ASSERT_FALSE(HasFatalFailure());

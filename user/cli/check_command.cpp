@@ -34,8 +34,8 @@ void try_rungs(CheckReport& report, const NetNs& netns, const CommonOptions& com
         if (wanted.value_or(attachment) != attachment || chosen) continue;
         if (!rung.obstacle)
             chosen = attachment;
-        else if (!report.obstacle) // of the best one: its advice is the best
-            report.obstacle = rung.obstacle;
+        else if (!report.obstacle || report.obstacle->kind == ErrorKind::usage)
+            report.obstacle = rung.obstacle; // of the best one that was meant: its advice is the best
     }
     if (chosen) report.obstacle.reset();
     report.header = make_header(chosen ? std::string(to_text(*chosen)) : "none");

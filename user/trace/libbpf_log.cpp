@@ -42,6 +42,14 @@ std::string memory_lock_advice(int error) {
         limit.rlim_cur / 1024);
 }
 
+// What maps ask of the kernel is what old ones lack first.
+std::string old_kernel_advice(int error) {
+    if (error != EINVAL || first_warning.find("map") == std::string::npos) return {};
+    return "the kernel refused a map: bondtrace needs arrays that can be mapped into memory (BPF_F_MMAPABLE, "
+           "since "
+           "Linux 5.5), and is tested from Linux 5.10 on\n";
+}
+
 } // namespace
 
 void start_libbpf_log(bool verbose) {
@@ -54,7 +62,7 @@ tl::unexpected<Error> libbpf_failure(int error, std::string_view what) {
     while (!first_warning.empty() && first_warning.back() == '\n')
         first_warning.pop_back();
     std::string advice =
-        memory_lock_advice(error) +
+        memory_lock_advice(error) + old_kernel_advice(error) +
         "run again with -v for the verifier's log, and `bondtrace check` for what this kernel allows";
     if (!first_warning.empty()) advice = first_warning + "\n" + advice;
     return fail_errno(error, what, advice);

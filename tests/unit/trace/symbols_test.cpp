@@ -30,6 +30,7 @@ TEST(Symbols, AreFoundByTheirExactName) {
     EXPECT_TRUE(support.hooks[1].variant.empty());
 }
 
+// Case 61.
 TEST(Symbols, ACompilersVariantIsNamedAndNotTaken) {
     const Support support = support_of("0000000000000000 t bond_dev_queue_xmit.isra.0\t[bonding]\n"
                                        "0000000000000000 t bond_handle_frame.constprop.0.cold\t[bonding]\n"
