@@ -11,7 +11,6 @@
 #include <fstream>
 #include <iterator>
 #include <map>
-#include <numeric>
 #include <set>
 #include <sstream>
 
@@ -28,12 +27,6 @@ using testing::HasSubstr;
 using Clock = std::chrono::steady_clock;
 
 const std::string program = BONDTRACE_PROGRAM;
-
-std::vector<std::uint16_t> ports_from(std::uint16_t first, std::uint16_t count) {
-    std::vector<std::uint16_t> ports(count);
-    std::iota(ports.begin(), ports.end(), first);
-    return ports;
-}
 
 std::vector<std::string> live(std::vector<std::string> arguments = {}) {
     arguments.insert(arguments.begin(), {program, "live", "bond0", "--netns", "bt-a", "--interval", "500ms"});

@@ -193,9 +193,17 @@ Result<void> Observation::open_window() {
 }
 
 Result<void> Observation::leave(Member& member, const LinkCounters& now) {
-    member.counted = counted_until(member, now);
+    if (const auto removed = tracer_.remove_link(member.slave.ifindex); !removed) return removed;
+    LinkCounters last = now;
+    if (tracer_.attachment() == Attachment::tc) { // programs on the link itself have counted until now
+        const auto read = read_counters(member.slave.ifindex);
+        if (!read) return tl::make_unexpected(read.error());
+        last = read->value_or(now);
+    }
+    member.counted = counted_until(member, last);
+    member.base = last;
     member.present = false;
-    return tracer_.remove_link(member.slave.ifindex);
+    return {};
 }
 
 LinkCounters Observation::counted_until(const Member& member, const LinkCounters& now) {
@@ -354,15 +362,22 @@ Result<void> Observation::reread() {
             continue;
         }
         watched.bond.name = now->name;
-        for (const Slave& slave : now->slaves)
-            if (const auto applied = apply({.ifindex = slave.ifindex,
-                                            .name = slave.name,
-                                            .is_bond = false,
-                                            .master = watched.bond.ifindex,
-                                            .deleted = false,
-                                            .counters = slave.counters});
+        for (const Slave& slave : now->slaves) {
+            // When a slave joined is not known. One that had left is taken to have carried nothing meanwhile,
+            // for the driver switches it off.
+            const auto past =
+                std::find_if(watched.members.begin(), watched.members.end(),
+                             [&](const Member& member) { return member.slave.ifindex == slave.ifindex; });
+            if (const auto applied =
+                    apply({.ifindex = slave.ifindex,
+                           .name = slave.name,
+                           .is_bond = false,
+                           .master = watched.bond.ifindex,
+                           .deleted = false,
+                           .counters = past != watched.members.end() ? past->base : slave.counters});
                 !applied)
                 return applied;
+        }
     }
     for (const Bond& bond : *bonds) {
         const LinkEvent made{.ifindex = bond.ifindex,

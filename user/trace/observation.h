@@ -59,7 +59,7 @@ class Observation {
     struct Member {
         Slave slave;
         bool present = true;
-        LinkCounters base{};    // at the beginning of this stretch
+        LinkCounters base{};    // at the beginning of this stretch, or the end of the last one
         LinkCounters counted{}; // of the stretches before
     };
     struct Watched {

@@ -66,13 +66,14 @@ testing::AssertionResult Namespace::ip(const std::string& arguments) const {
     return run(argv);
 }
 
-testing::AssertionResult Namespace::ip_batch(const std::string& commands) const {
+testing::AssertionResult Namespace::ip_batch(const std::string& commands,
+                                             std::chrono::milliseconds timeout) const {
     std::string path = testing::TempDir() + "ip-batch-XXXXXX";
     const Fd file(::mkostemp(path.data(), O_CLOEXEC));
     if (!file.valid() ||
         ::write(file.get(), commands.data(), commands.size()) != static_cast<ssize_t>(commands.size()))
         return testing::AssertionFailure() << "cannot write " << path;
-    auto result = run({"ip", "-n", name_, "-batch", path});
+    auto result = run({"ip", "-n", name_, "-batch", path}, timeout);
     ::unlink(path.c_str());
     return result;
 }

@@ -25,7 +25,8 @@ class Namespace {
     // Runs `ip ARGUMENTS...` inside; the words are split at blanks.
     testing::AssertionResult ip(const std::string& arguments) const;
     // Runs many ip commands, one a line, in one process.
-    testing::AssertionResult ip_batch(const std::string& commands) const;
+    testing::AssertionResult ip_batch(const std::string& commands,
+                                      std::chrono::milliseconds timeout = usual_timeout) const;
     // Runs any program inside, with the /sys of that namespace.
     [[nodiscard]] Output exec(const std::vector<std::string>& argv) const;
     // The text of a file as seen inside, without the last line end; a failure is reported to the running

@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
+#include <numeric>
 #include <set>
 #include <utility>
 
@@ -140,6 +141,12 @@ Result<std::vector<Sender>> open_senders(const End& from, const std::string& to,
 }
 
 } // namespace
+
+std::vector<std::uint16_t> ports_from(std::uint16_t first, std::uint16_t count) {
+    std::vector<std::uint16_t> ports(count);
+    std::iota(ports.begin(), ports.end(), first);
+    return ports;
+}
 
 Result<void> send_udp_unheard(const End& from, const std::string& to, const std::vector<UdpFlow>& flows) {
     const auto senders = open_senders(from, to, flows);

@@ -29,6 +29,9 @@ struct UdpFlow {
     std::size_t payload = 100; // bytes each; beyond the MTU the packets are sent in fragments
 };
 
+// `count` ports from `first` on.
+std::vector<std::uint16_t> ports_from(std::uint16_t first, std::uint16_t count);
+
 // Sends the flows one packet at a time in turn, to sockets that are bound at the other end (so that nothing
 // comes back), and waits until all that were sent have arrived at least once (broadcast bonds deliver several
 // copies).
