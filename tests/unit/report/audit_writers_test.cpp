@@ -126,7 +126,8 @@ TEST(AuditText, ShowsProgramsOffloadsAndWhoManages) {
     AuditReport report = test::sample_audit("healthy");
     Bond& bond = report.input.bonds[0];
     bond.manager = Manager::networkd;
-    bond.programs = {{{ProgramHook::tc_egress, "bpf", "cil_to_netdev", 42, {}}}, true, true, false};
+    bond.programs = {
+        {{ProgramHook::tc_egress, "bpf", "cil_to_netdev", 42, {}}}, true, true, false, std::nullopt};
     for (Slave& slave : bond.slaves)
         slave.offloads = Offloads{.tso = true, .gro = true};
     const std::string text = audit_text(report, {120, false, false});

@@ -134,11 +134,11 @@ TEST(FlowsText, SumsUpTheAgreementAndShowsWhatDisagrees) {
 
 TEST(FlowsText, NamesEveryLoss) {
     FlowsReport report = test::empty_report();
-    report.losses = {1, 2, 3, 4, 5, 6};
+    report.losses = {1, 2, 3, 4, 5, 7, 6};
     const std::string text = losses_text(report, {200, false, false});
     for (const char* expected :
          {"1 packet belong", "2 packets had headers", "3 packets were not seen", "4 packets were not counted",
-          "5 packets were swallowed", "6 packets were counted by the kernel"})
+          "5 packets were swallowed", "6 packets were counted by the kernel", "7 bonds were made meanwhile"})
         EXPECT_THAT(text, HasSubstr(expected));
 }
 
