@@ -43,11 +43,10 @@ std::string memory_lock_advice(int error) {
 }
 
 // What maps ask of the kernel is what old ones lack first.
-std::string old_kernel_advice(int error) {
-    if (error != EINVAL || first_warning.find("map") == std::string::npos) return {};
-    return "the kernel refused a map: bondtrace needs arrays that can be mapped into memory (BPF_F_MMAPABLE, "
-           "since "
-           "Linux 5.5), and is tested from Linux 5.10 on\n";
+std::string_view old_kernel_words(int error) {
+    if (error != EINVAL || first_warning.find("map") == std::string::npos) return "";
+    return "; it refused a map: bondtrace needs arrays that can be mapped into memory (BPF_F_MMAPABLE, since "
+           "Linux 5.5), and is tested from Linux 5.10 on";
 }
 
 } // namespace
@@ -62,10 +61,12 @@ tl::unexpected<Error> libbpf_failure(int error, std::string_view what) {
     while (!first_warning.empty() && first_warning.back() == '\n')
         first_warning.pop_back();
     std::string advice =
-        memory_lock_advice(error) + old_kernel_advice(error) +
+        memory_lock_advice(error) +
         "run again with -v for the verifier's log, and `bondtrace check` for what this kernel allows";
     if (!first_warning.empty()) advice = first_warning + "\n" + advice;
-    return fail_errno(error, what, advice);
+    auto failure = fail_errno(error, what, advice);
+    failure.value().what += old_kernel_words(error); // part of why no attachment works
+    return failure;
 }
 
 } // namespace bondtrace
