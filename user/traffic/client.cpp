@@ -16,6 +16,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <sys/socket.h>
 
@@ -64,6 +65,32 @@ Result<Fd> connect_control(const ClientRequest& request) {
     return std::move(*fd);
 }
 
+// The longest payload of a UDP datagram to `host` that is not fragmented, by the route's MTU.
+std::uint32_t unfragmented_payload(const IpAddress& host) {
+    constexpr std::uint32_t udp_header = 8, ipv4_header = 20, ipv6_header = 40, fallback_mtu = 1'500;
+    int mtu = 0;
+    socklen_t length = sizeof(mtu);
+    const Fd fd(socket(host.v6 ? AF_INET6 : AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+    const SocketAddress remote = to_socket_address(host, default_port);
+    const bool known = fd.valid() && connect(fd.get(), remote.get(), remote.length) == 0 && // sends nothing
+                       getsockopt(fd.get(), host.v6 ? IPPROTO_IPV6 : IPPROTO_IP, host.v6 ? IPV6_MTU : IP_MTU,
+                                  &mtu, &length) == 0;
+    const std::uint32_t packet =
+        known ? static_cast<std::uint32_t>(std::clamp(mtu, 576, 65'000)) : fallback_mtu;
+    return packet - udp_header - (host.v6 ? ipv6_header : ipv4_header);
+}
+
+// A receiver does not see what is lost after the last datagram that it got. With both ends' counts it is
+// exact.
+void settle_losses(const std::vector<FlowResult>& senders, std::vector<FlowResult>& receivers) {
+    for (std::size_t i = 0; i < std::min(senders.size(), receivers.size()); ++i) {
+        if (!receivers[i].udp) continue;
+        const std::uint64_t came = receivers[i].received_packets -
+                                   std::min(receivers[i].udp->duplicated, receivers[i].received_packets);
+        receivers[i].udp->lost = senders[i].sent_packets > came ? senders[i].sent_packets - came : 0;
+    }
+}
+
 // One test, step by step.
 class ClientTest {
   public:
@@ -80,6 +107,10 @@ class ClientTest {
             if (const auto collected = collect(); !collected) outcome_.broken = collected.error();
         engine_->stop_sending();
         outcome_.client = engine_->finish();
+        if (outcome_.server && request_.options.transport == Transport::udp) {
+            settle_losses(outcome_.client.flows, outcome_.server->flows);
+            settle_losses(outcome_.server->flows, outcome_.client.flows);
+        }
         outcome_.client.intervals = std::move(intervals_);
         for (const std::string& note : notes_)
             outcome_.client.notes.push_back(note);
@@ -189,9 +220,10 @@ class ClientTest {
                 notes_.push_back("some flows were not received to their end in time");
                 return {};
             }
-            // The server's word may be lost with the server; time tells as well.
-            const auto turn =
-                this->turn(std::chrono::ceil<std::chrono::milliseconds>(next_tick - Clock::now()));
+            auto limit = std::chrono::ceil<std::chrono::milliseconds>(next_tick - Clock::now());
+            if (sent)
+                limit = std::min<std::chrono::milliseconds>(limit, 20ms); // nothing says that UDP is quiet
+            const auto turn = this->turn(limit);
             if (!turn) return tl::make_unexpected(turn.error());
             if (*turn) outcome_.stopped = true;
             if (Clock::now() >= next_tick && !sent) {
@@ -311,7 +343,11 @@ class ClientTest {
 } // namespace
 
 Result<TestOutcome> run_client(const ClientRequest& request, const ProgressSink& sink, StopToken stop) {
-    return ClientTest(request, sink, stop).run();
+    if (request.options.transport == Transport::tcp || request.options.length != 0)
+        return ClientTest(request, sink, stop).run();
+    ClientRequest whole = request; // both ends must know the length
+    whole.options.length = unfragmented_payload(request.host);
+    return ClientTest(whole, sink, stop).run();
 }
 
 } // namespace bondtrace::traffic

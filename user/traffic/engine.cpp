@@ -3,6 +3,7 @@
 
 #include "user/traffic/flow_socket.h"
 #include "user/traffic/tcp_worker.h"
+#include "user/traffic/udp_worker.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -15,6 +16,9 @@
 
 namespace bondtrace::traffic {
 namespace {
+
+// UDP has no end: this long without a datagram is one, once the sender has ended.
+constexpr std::uint64_t quiet_ns = 250'000'000;
 
 unsigned usable_cpus() {
     cpu_set_t set;
@@ -38,6 +42,8 @@ Engine::Engine(EngineConfig config) : config_(std::move(config)) {
     shared_.token = config_.token;
     shared_.flow_count = config_.flow_count;
     shared_.masked = config_.masked;
+    if (config_.options.transport == Transport::udp && config_.role == Role::server)
+        shared_.claimed = std::vector<std::atomic<bool>>(config_.flow_count);
 }
 
 Engine::~Engine() {
@@ -63,7 +69,17 @@ Result<std::unique_ptr<Engine>> Engine::create(EngineConfig config) {
     for (unsigned i = 0; i < threads; ++i) {
         std::optional<unsigned> cpu;
         if (!options.cpus.empty()) cpu = options.cpus[i % options.cpus.size()];
-        engine->workers_.push_back(std::make_unique<TcpWorker>(engine->shared_, cpu));
+        if (options.transport == Transport::udp) {
+            Fd socket;
+            if (engine->shared_.role == Role::server) {
+                auto opened = UdpWorker::open_shared(options, engine->config_.listen, engine->config_.port);
+                if (!opened) return tl::make_unexpected(opened.error());
+                socket = std::move(*opened);
+            }
+            engine->workers_.push_back(std::make_unique<UdpWorker>(engine->shared_, cpu, std::move(socket)));
+        } else {
+            engine->workers_.push_back(std::make_unique<TcpWorker>(engine->shared_, cpu));
+        }
         if (auto launched = engine->workers_.back()->launch(); !launched)
             return tl::make_unexpected(launched.error());
     }
@@ -103,7 +119,12 @@ bool Engine::senders_done() const {
 }
 
 bool Engine::receivers_done() const {
-    return shared_.receiving.load() == 0;
+    if (shared_.receiving.load() == 0) return true;
+    if (shared_.options.transport == Transport::tcp) return false;
+    std::uint64_t last = begin_ns_;
+    for (const auto& worker : workers_)
+        last = std::max(last, worker->last_received_ns());
+    return now_ns() - last >= quiet_ns;
 }
 
 void Engine::clear_event() const {

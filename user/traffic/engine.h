@@ -46,7 +46,7 @@ class Engine {
     [[nodiscard]] bool settled() const; // client: every flow is established or has failed
     [[nodiscard]] std::uint32_t established() const;
     [[nodiscard]] bool senders_done() const;   // of flows that are established
-    [[nodiscard]] bool receivers_done() const; // every flow's end has come (TCP)
+    [[nodiscard]] bool receivers_done() const; // every flow's end has come; UDP: nothing comes any more
     // Readable when one of the above may have changed.
     [[nodiscard]] int event_fd() const { return shared_.event.get(); }
     void clear_event() const;

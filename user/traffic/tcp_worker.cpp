@@ -31,15 +31,6 @@ constexpr std::uint64_t most_debt_ns =
     50'000'000; // a paced flow that was held up makes good this much at once
 constexpr std::uint8_t payload_byte = 0x42, canary_byte = 0xa5;
 
-// What an application that computes between two sends does.
-void multiply(std::uint64_t times) {
-    std::uint64_t value = 3;
-    for (std::uint64_t i = 0; i < times; ++i) {
-        value *= 6364136223846793005ULL;
-        asm volatile("" : "+r"(value)); // each of them is really done
-    }
-}
-
 } // namespace
 
 TcpWorker::TcpWorker(EngineShared& shared, std::optional<unsigned> cpu) : Worker(shared, cpu) {
@@ -204,7 +195,7 @@ void TcpWorker::next_send(std::size_t slot) {
         return;
     }
     flow.chunk_left = limit != 0 ? std::min<std::uint64_t>(chunk_, limit - flow.sent) : chunk_;
-    if (options().pace.kind == Pace::Kind::busy) multiply(options().pace.amount);
+    if (options().pace.kind == Pace::Kind::busy) compute(options().pace.amount);
     if (options().pace.kind == Pace::Kind::yield) sched_yield();
     if (sending_pages_)
         ready_.push_back(slot);
@@ -246,7 +237,10 @@ void TcpWorker::sent_some(std::size_t slot, std::uint64_t bytes) {
         return;
     }
     if (ns_per_byte_ != 0) {
-        flow.due_ns += static_cast<std::uint64_t>(ns_per_byte_ * chunk_);
+        flow.due_exact_ns += ns_per_byte_ * chunk_;
+        const auto whole = static_cast<std::uint64_t>(flow.due_exact_ns);
+        flow.due_exact_ns -= static_cast<double>(whole);
+        flow.due_ns += whole;
         flow.due_ns = std::max(flow.due_ns, now_ - most_debt_ns);
         if (flow.due_ns > now_) {
             set_timer(slot, flow.due_ns);
@@ -337,6 +331,7 @@ void TcpWorker::on_completion(Op op, std::size_t slot, int result) {
         else if (flows_[slot].sender)
             ready_.push_back(slot);
         break;
+    case Op::poll_in:
     case Op::cancel:
     case Op::wake:
         break;

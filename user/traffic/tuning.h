@@ -4,6 +4,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 
 namespace bondtrace::traffic {
@@ -19,5 +20,11 @@ constexpr std::uint32_t send_buffer_cap(std::uint32_t flows) {
 
 // A paced flow sends as much at once as its rate gives in this time.
 inline constexpr double paced_chunk_seconds = 0.001;
+
+// UDP: messages moved by one system call, and the same where each holds many datagrams (UDP_SEGMENT,
+// UDP_GRO).
+inline constexpr std::size_t udp_batch = 64, udp_joined_batch = 16;
+inline constexpr std::size_t udp_max_payload = 65'000;
+inline constexpr std::size_t udp_max_segments = 64; // UDP_MAX_SEGMENTS of older kernels
 
 } // namespace bondtrace::traffic

@@ -45,6 +45,14 @@ std::uint64_t now_ns() {
     return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(time.tv_nsec);
 }
 
+void compute(std::uint64_t times) {
+    std::uint64_t value = 3;
+    for (std::uint64_t i = 0; i < times; ++i) {
+        value *= 6364136223846793005ULL;
+        asm volatile("" : "+r"(value)); // each of them is really done
+    }
+}
+
 void EngineShared::notify() const {
     signal_event(event.get());
 }
@@ -94,6 +102,7 @@ Result<void> Worker::prepare() {
 
 void Worker::run() {
     arm_wake();
+    on_launched();
     while (!quit_) {
         now_ = now_ns();
         run_timers();
@@ -302,6 +311,7 @@ void Worker::count_received(Flow& flow, std::uint64_t bytes, std::uint64_t packe
     flow.received += bytes;
     flow.received_packets += packets;
     add(received_bytes_, bytes);
+    last_received_ns_.store(now_, std::memory_order_relaxed);
     if (packets != 0) add(received_packets_, packets);
     if (first_ns_ == 0) first_ns_ = now_;
     last_ns_ = now_;

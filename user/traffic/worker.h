@@ -31,6 +31,9 @@ enum class Role : std::uint8_t { client, server };
 // CLOCK_MONOTONIC.
 std::uint64_t now_ns();
 
+// Multiplies `times` times, one after the other: what an application that computes between two sends does.
+void compute(std::uint64_t times);
+
 // What the workers of one end share with the thread that controls them.
 struct EngineShared {
     TestOptions options;
@@ -44,6 +47,7 @@ struct EngineShared {
     std::atomic<std::uint32_t> sending = 0;     // flows that this end has not finished sending on
     std::atomic<std::uint32_t> receiving = 0;   // flows whose end has not come yet
     std::atomic<std::uint64_t> strays = 0;      // datagrams that belong to no flow
+    std::vector<std::atomic<bool>> claimed;     // UDP server: flows that a worker has
     Fd event;                                   // eventfd: one of the above is worth looking at
 
     void notify() const;
@@ -72,6 +76,7 @@ struct Flow {
     std::uint64_t sent = 0, received = 0, sent_packets = 0, received_packets = 0;
     std::uint64_t chunk_left = 0; // bytes of the current send that the kernel has not taken
     std::uint64_t due_ns = 0;     // of the next send, when it is paced
+    double due_exact_ns = 0;      // and the fraction of a nanosecond
     std::uint64_t timer_ns = 0;   // of its entry in the heap of timers; 0: none
     std::uint64_t marked = 0;     // sent + received at the last interval
     std::uint32_t stalled = 0, samples = 0;
@@ -108,6 +113,8 @@ class Worker {
         std::uint64_t sent_bytes = 0, received_bytes = 0, sent_packets = 0, received_packets = 0;
     };
     [[nodiscard]] Totals totals() const;
+    // When something was received last; 0: never.
+    [[nodiscard]] std::uint64_t last_received_ns() const { return last_received_ns_.load(); }
 
     // Valid after join().
     [[nodiscard]] const std::deque<Flow>& flows() const { return flows_; }
@@ -123,13 +130,14 @@ class Worker {
     } // why the ring gave up; empty: it did not
 
   protected:
-    enum class Op : std::uint8_t { wake, connect, cancel, send, receive, poll };
+    enum class Op : std::uint8_t { wake, connect, cancel, send, receive, poll, poll_in };
 
     static std::uint64_t user_data(Op op, std::size_t slot) {
         return static_cast<std::uint64_t>(op) << 56 | static_cast<std::uint64_t>(slot);
     }
 
     // What TCP and UDP do differently. `slot` is the position of a flow in flows_.
+    virtual void on_launched() {}
     virtual void on_open(std::size_t slot) = 0;
     virtual void on_adopt(std::size_t slot) = 0;
     virtual void on_completion(Op op, std::size_t slot, int result) = 0;
@@ -199,6 +207,7 @@ class Worker {
     // Written by this thread alone, read by the controlling one.
     alignas(64) std::atomic<std::uint64_t> sent_bytes_ = 0;
     std::atomic<std::uint64_t> received_bytes_ = 0, sent_packets_ = 0, received_packets_ = 0;
+    std::atomic<std::uint64_t> last_received_ns_ = 0;
 
     std::uint64_t first_ns_ = 0, last_ns_ = 0;
     std::uint64_t user_ns_ = 0, system_ns_ = 0, begin_user_ns_ = 0, begin_system_ns_ = 0;
