@@ -4,9 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <cstring>
 
-#include <endian.h>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <netinet/in.h>
@@ -17,8 +15,6 @@
 namespace bondtrace::traffic {
 namespace {
 
-constexpr std::size_t length_size = 4;
-
 using Clock = std::chrono::steady_clock;
 
 int milliseconds_until(Clock::time_point end) {
@@ -27,39 +23,6 @@ int milliseconds_until(Clock::time_point end) {
 }
 
 } // namespace
-
-std::string frame(const Message& message) {
-    const std::string text = encode(message);
-    const std::uint32_t length = htobe32(static_cast<std::uint32_t>(text.size()));
-    std::string bytes(length_size, '\0');
-    std::memcpy(bytes.data(), &length, length_size);
-    return bytes + text;
-}
-
-void FrameReader::feed(std::string_view bytes) {
-    if (start_ != 0) { // what has been taken is let go before the buffer grows
-        buffer_.erase(0, start_);
-        start_ = 0;
-    }
-    buffer_.append(bytes);
-}
-
-Result<std::optional<Message>> FrameReader::next() {
-    if (size() < length_size) return std::nullopt;
-    std::uint32_t length = 0;
-    std::memcpy(&length, buffer_.data() + start_, length_size);
-    length = be32toh(length);
-    if (length > max_message_size)
-        return fail(ErrorKind::unavailable,
-                    fmt::format("the other end announces a message of {} bytes; {} are the most", length,
-                                max_message_size),
-                    "is it bondtrace that answers there?");
-    if (size() < length_size + length) return std::nullopt;
-    auto message = decode(std::string_view(buffer_).substr(start_ + length_size, length));
-    if (!message) return tl::make_unexpected(message.error());
-    start_ += length_size + length;
-    return std::optional<Message>(std::move(*message));
-}
 
 ControlChannel::ControlChannel(Fd socket, std::string peer) : fd_(std::move(socket)), peer_(std::move(peer)) {
     const int on = 1;

@@ -66,6 +66,7 @@ Result<std::unique_ptr<Engine>> Engine::create(EngineConfig config) {
                           errno == EMFILE ? "raise the limit of open files: ulimit -n" : "");
     const TestOptions& options = engine->shared_.options;
     const unsigned threads = thread_count(options, engine->shared_.flow_count);
+    engine->shared_.threads = threads;
     for (unsigned i = 0; i < threads; ++i) {
         std::optional<unsigned> cpu;
         if (!options.cpus.empty()) cpu = options.cpus[i % options.cpus.size()];

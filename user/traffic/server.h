@@ -23,7 +23,7 @@ namespace bondtrace::traffic {
 struct ServerLimits {
     std::size_t sessions = 16;                       // control connections at once
     std::size_t flows = max_flows;                   // of all tests at once
-    std::size_t handshakes = 512;                    // connections whose purpose is not known yet
+    std::size_t handshakes = 1'024;                  // connections whose purpose is not known yet
     std::chrono::milliseconds handshake_time{5'000}; // to say what it is for
     std::chrono::milliseconds silence{15'000};       // of a client, until it is taken for dead
 };

@@ -23,7 +23,6 @@
 namespace bondtrace::traffic {
 namespace {
 
-constexpr std::size_t connects_at_a_time = 256;
 constexpr std::uint64_t connect_timeout_ns = 5'000'000'000;
 constexpr std::uint32_t default_chunk = 128 * 1024; // fits a level-2 cache together with what it meets there
 constexpr std::size_t receive_size = 128 * 1024;
@@ -34,6 +33,7 @@ constexpr std::uint8_t payload_byte = 0x42, canary_byte = 0xa5;
 } // namespace
 
 TcpWorker::TcpWorker(EngineShared& shared, std::optional<unsigned> cpu) : Worker(shared, cpu) {
+    connects_at_a_time_ = std::max<std::size_t>(connects_at_a_time / std::max(shared.threads, 1U), 1);
     chunk_ = options().length != 0 ? options().length : default_chunk;
     if (options().rate > 0) {
         ns_per_byte_ = 8e9 / options().rate;
@@ -67,7 +67,7 @@ void TcpWorker::on_open(std::size_t slot) {
 }
 
 void TcpWorker::start_connects() {
-    while (!to_connect_.empty() && connecting_.size() < connects_at_a_time) {
+    while (!to_connect_.empty() && connecting_.size() < connects_at_a_time_) {
         const std::size_t slot = to_connect_.front();
         to_connect_.pop_front();
         Flow& flow = flows_[slot];

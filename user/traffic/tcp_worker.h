@@ -50,6 +50,7 @@ class TcpWorker final : public Worker {
     double ns_per_byte_ = 0; // of a paced flow
     bool truncating_ = false, truncation_tried_ = false, sending_pages_ = false;
 
+    std::size_t connects_at_a_time_ = 1;
     std::deque<std::size_t> to_connect_;
     std::unordered_map<std::size_t, SocketAddress> connecting_; // addresses the kernel may still read
     std::deque<std::size_t> ready_;                             // flows to send pages on

@@ -9,6 +9,10 @@
 
 namespace bondtrace::traffic {
 
+// TCP connections of one client that are being made at once: what a server holds without knowing what they
+// are for (ServerLimits::handshakes) is more.
+inline constexpr std::size_t connects_at_a_time = 256;
+
 // A path with a shorter round trip than this needs no large windows: all in flight fits a cache.
 inline constexpr std::uint32_t short_path_us = 2'000;
 inline constexpr std::uint32_t capped_from_flows = 4;

@@ -40,6 +40,7 @@ struct EngineShared {
     Role role = Role::client;
     Token token{};
     std::uint32_t flow_count = 0;
+    unsigned threads = 1;
     FeatureSet masked;
 
     std::atomic<std::uint32_t> settled = 0;     // client: flows that are established or have failed
