@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+// The numbers that the engine chooses where the user leaves them to it, from measurements
+// (docs/performance.md).
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+
+namespace bondtrace::traffic {
+
+// TCP connections of one client that are being made at once: what a server holds without knowing what they
+// are for (ServerLimits::handshakes) is more.
+inline constexpr std::size_t connects_at_a_time = 256;
+
+// A path with a shorter round trip than this needs no large windows: all in flight fits a cache.
+inline constexpr std::uint32_t short_path_us = 2'000;
+inline constexpr std::uint32_t capped_from_flows = 4;
+
+// SO_SNDBUF (as the kernel reports it) for each of many flows on a short path, bytes.
+constexpr std::uint32_t send_buffer_cap(std::uint32_t flows) {
+    return std::clamp<std::uint32_t>(128U * 1024 * 1024 / std::max(flows, 1U), 16U * 1024, 512U * 1024);
+}
+
+// A paced flow sends as much at once as its rate gives in this time.
+inline constexpr double paced_chunk_seconds = 0.001;
+
+// UDP: messages moved by one system call, and the same where each holds many datagrams (UDP_SEGMENT,
+// UDP_GRO).
+inline constexpr std::size_t udp_batch = 64, udp_joined_batch = 16;
+inline constexpr std::size_t udp_max_payload = 65'000;
+inline constexpr std::size_t udp_max_segments = 64; // UDP_MAX_SEGMENTS of older kernels
+
+} // namespace bondtrace::traffic
