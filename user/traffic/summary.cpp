@@ -241,18 +241,22 @@ TrafficSummary summarize(const TestOptions& options, const EndResult& client, co
 Extremes extremes(const std::vector<FlowRow>& rows, std::size_t count) {
     std::vector<std::size_t> order(rows.size());
     std::iota(order.begin(), order.end(), std::size_t{0});
-    std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-        if (rows[a].established != rows[b].established) return rows[a].established;
-        return rows[a].goodput > rows[b].goodput;
-    });
+    const auto failed = std::stable_partition(order.begin(), order.end(),
+                                              [&](std::size_t row) { return rows[row].established; });
+    std::stable_sort(order.begin(), failed,
+                     [&](std::size_t a, std::size_t b) { return rows[a].goodput > rows[b].goodput; });
     Extremes result;
-    if (rows.size() <= 2 * count) {
+    const auto established = static_cast<std::size_t>(failed - order.begin());
+    if (rows.size() <= 2 * count || established == 0) {
+        order.resize(std::min(order.size(), 2 * count));
         result.top = std::move(order);
         return result;
     }
-    const auto size = static_cast<std::ptrdiff_t>(count);
-    result.top.assign(order.begin(), order.begin() + size);
-    result.bottom.assign(order.rbegin(), order.rbegin() + size);
+    order.resize(established);
+    result.top.assign(order.begin(),
+                      order.begin() + static_cast<std::ptrdiff_t>(std::min(count, established)));
+    const std::size_t rest = std::min(count, established - result.top.size());
+    result.bottom.assign(order.rbegin(), order.rbegin() + static_cast<std::ptrdiff_t>(rest));
     return result;
 }
 

@@ -79,9 +79,9 @@ struct TrafficSummary {
 // where the receiver's are not known.
 TrafficSummary summarize(const TestOptions& options, const EndResult& client, const EndResult* server);
 
-// Positions in `rows`, established flows before those that are not: the `count` with the highest goodput,
-// descending, and the `count` with the lowest, ascending, none of the former. With up to 2 * `count` rows all
-// are in `top`.
+// Positions in `rows` of established flows: the `count` with the highest goodput, descending, and the `count`
+// with the lowest, ascending, none of the former. With up to 2 * `count` rows all are in `top`, those that
+// failed last; with more, those that failed are nowhere, unless all have.
 struct Extremes {
     std::vector<std::size_t> top, bottom;
 };

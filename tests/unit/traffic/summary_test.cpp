@@ -203,11 +203,17 @@ TEST(Extremes, TopAndBottom) {
     rows[2].established = false; // it would be the best
     const auto few = extremes(rows, 2);
     EXPECT_THAT(few.top, ElementsAre(4, 6));
-    EXPECT_THAT(few.bottom, ElementsAre(2, 0));
+    EXPECT_THAT(few.bottom, ElementsAre(0, 5)); // not the one that failed
     const auto all = extremes(rows, 4);
     EXPECT_THAT(all.top, ElementsAre(4, 6, 1, 3, 5, 0, 2));
     EXPECT_THAT(all.bottom, IsEmpty());
     EXPECT_THAT(extremes({}, 4).top, IsEmpty());
+    for (FlowRow& row : rows)
+        row.established = row.index == 3;
+    EXPECT_THAT(extremes(rows, 2).top, ElementsAre(3));
+    EXPECT_THAT(extremes(rows, 2).bottom, IsEmpty());
+    rows[3].established = false;
+    EXPECT_EQ(extremes(rows, 2).top.size(), 4U);
 }
 
 } // namespace
