@@ -49,7 +49,10 @@ class ProgressLine {
         if (options_.direction != Direction::down) rate("sends", interval.sent_bytes, interval.sent_packets);
         if (options_.direction != Direction::up)
             rate("receives", interval.received_bytes, interval.received_packets);
-        fmt::print(stderr, terminal_ ? "\r{}\x1b[K" : "{}\n", text);
+        if (terminal_)
+            fmt::print(stderr, "\r{}\x1b[K", text);
+        else
+            fmt::print(stderr, "{}\n", text);
         std::fflush(stderr);
     }
 

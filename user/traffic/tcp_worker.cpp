@@ -23,8 +23,6 @@ namespace bondtrace::traffic {
 namespace {
 
 constexpr std::uint64_t connect_timeout_ns = 5'000'000'000;
-constexpr std::uint32_t default_chunk = 128 * 1024; // fits a level-2 cache together with what it meets there
-constexpr std::size_t receive_size = 128 * 1024;
 constexpr std::uint64_t most_debt_ns =
     50'000'000; // a paced flow that was held up makes good this much at once
 constexpr std::uint8_t payload_byte = 0x42, canary_byte = 0xa5;
@@ -43,7 +41,7 @@ TcpWorker::TcpWorker(EngineShared& shared, std::optional<unsigned> cpu) : Worker
     }
     send_buffer_ = MappedBuffer(chunk_);
     std::memset(send_buffer_.data(), payload_byte, chunk_);
-    receive_buffer_ = MappedBuffer(receive_size);
+    receive_buffer_ = MappedBuffer(discard_size);
     std::memset(receive_buffer_.data(), canary_byte, receive_size);
     if (!options().no_copy) return;
     truncating_ = !shared.masked.has(Feature::msg_trunc);
@@ -129,24 +127,28 @@ void TcpWorker::on_adopt(std::size_t slot) {
 void TcpWorker::start_flow(std::size_t slot) {
     Flow& flow = flows_[slot];
     if (flow.sender) {
-        cap_send_buffer(flow);
         limit_rate(flow);
         if (sending_pages_) {
             const int flags = fcntl(flow.fd.get(), F_GETFL);
             fcntl(flow.fd.get(), F_SETFL, flags | O_NONBLOCK); // sendfile knows no flags
         }
     }
+    cap_buffers(flow);
     if (flow.receiver) issue_receive(slot);
     if (start_ns_ != 0 && flow.sender) next_send(slot);
 }
 
 // On a short path, more than this in flight adds nothing but cache misses (docs/performance.md).
-void TcpWorker::cap_send_buffer(Flow& flow) {
+void TcpWorker::cap_buffers(const Flow& flow) const {
     if (options().window != 0 || shared_.flow_count < capped_from_flows) return;
     const auto sample = tcp_sample(flow.fd.get());
     if (!sample || sample->rtt_us > short_path_us) return;
-    const int size = static_cast<int>(send_buffer_cap(shared_.flow_count) / 2); // the kernel doubles it
-    setsockopt(flow.fd.get(), SOL_SOCKET, SO_SNDBUF, &size, sizeof(size));
+    const auto cap = [&](int name, std::uint32_t size) {
+        const int asked = static_cast<int>(size / 2); // the kernel doubles it
+        setsockopt(flow.fd.get(), SOL_SOCKET, name, &asked, sizeof(asked));
+    };
+    if (flow.sender) cap(SO_SNDBUF, send_buffer_cap(shared_.flow_count));
+    if (flow.receiver) cap(SO_RCVBUF, receive_buffer_cap(shared_.flow_count));
 }
 
 // The ring's timers give the rate; the kernel smooths what lies between two of them.
@@ -286,7 +288,8 @@ void TcpWorker::end_sending(Flow& flow) {
 
 void TcpWorker::issue_receive(std::size_t slot) {
     io_uring_prep_recv(ring_->prepare(user_data(Op::receive, slot)), flows_[slot].fd.get(),
-                       receive_buffer_.data(), receive_size, truncating_ ? MSG_TRUNC : 0);
+                       receive_buffer_.data(), truncating_ ? discard_size : receive_size,
+                       truncating_ ? MSG_TRUNC : 0);
 }
 
 void TcpWorker::receive_ended(std::size_t slot, int result) {

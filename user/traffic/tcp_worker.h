@@ -31,7 +31,7 @@ class TcpWorker final : public Worker {
     void start_connects();
     void connect_ended(std::size_t slot, int result);
     void start_flow(std::size_t slot);
-    void cap_send_buffer(Flow& flow);
+    void cap_buffers(const Flow& flow) const;
     void limit_rate(Flow& flow) const;
 
     void next_send(std::size_t slot);

@@ -22,6 +22,15 @@ constexpr std::uint32_t send_buffer_cap(std::uint32_t flows) {
     return std::clamp<std::uint32_t>(128U * 1024 * 1024 / std::max(flows, 1U), 16U * 1024, 512U * 1024);
 }
 
+// SO_RCVBUF for each of them: what the receiver has not taken yet is to be found in the cache as well.
+constexpr std::uint32_t receive_buffer_cap(std::uint32_t flows) {
+    return send_buffer_cap(flows);
+}
+
+// Bytes of a send, of a receive, and of a receive that discards, which touches no memory.
+inline constexpr std::uint32_t default_chunk = 128 * 1024;
+inline constexpr std::uint32_t receive_size = 128 * 1024, discard_size = 1024 * 1024;
+
 // A paced flow sends as much at once as its rate gives in this time.
 inline constexpr double paced_chunk_seconds = 0.001;
 

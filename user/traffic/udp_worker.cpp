@@ -23,7 +23,7 @@ constexpr unsigned most_hellos = 20; // 5 s
 constexpr std::uint64_t most_debt_ns = 50'000'000;
 constexpr int generous_buffer = 4 * 1024 * 1024; // of a receiver, bytes; cut to net.core.rmem_max
 
-std::size_t receive_size(const TestOptions& options) {
+std::size_t held_size(const TestOptions& options) {
     if (options.gso) return udp_max_payload;
     // Nothing but the headers is looked at.
     return options.no_copy ? datagram_header_size : options.length;
@@ -47,7 +47,7 @@ bool join_datagrams(int fd) {
 UdpWorker::UdpWorker(EngineShared& shared, std::optional<unsigned> cpu, Fd socket)
     : Worker(shared, cpu), socket_(std::move(socket)), tag_(datagram_tag(shared.token)),
       slot_of_(shared.flow_count, unknown),
-      received_(shared.options.gso ? udp_joined_batch : udp_batch, receive_size(shared.options)),
+      received_(shared.options.gso ? udp_joined_batch : udp_batch, held_size(shared.options)),
       to_send_(shared.options.gso ? udp_joined_batch : udp_batch,
                segments_of(shared.options, !shared.masked.has(Feature::udp_segment)), shared.options.length) {
     if (options().rate > 0) ns_per_datagram_ = 8e9 * options().length / options().rate;
