@@ -61,7 +61,8 @@ Result<std::optional<Message>> ControlChannel::poll_message() {
             frames_.feed({chunk.data(), static_cast<std::size_t>(some)});
             continue;
         }
-        if (some == 0) return fail(ErrorKind::unavailable, fmt::format("{} has ended the connection", peer_));
+        if (some == 0 || errno == ECONNRESET)
+            return fail(ErrorKind::unavailable, fmt::format("{} has ended the connection", peer_));
         if (errno == EAGAIN) return std::nullopt;
         if (errno != EINTR) return fail_errno(errno, fmt::format("listening to {}", peer_));
     }

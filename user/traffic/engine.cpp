@@ -161,16 +161,16 @@ EndResult Engine::finish() {
         if (worker->first_ns() != 0 && (first == 0 || worker->first_ns() < first)) first = worker->first_ns();
         last = std::max(last, worker->last_ns());
         if (!worker->broken().empty()) result.notes.push_back(worker->broken());
-        for (const Flow& flow : worker->flows()) {
+        for (const Flow& flow : worker->flows())
             result.flows[flow.index] = worker->result_of(flow);
-            if (sockets_read || !flow.was_established) continue;
-            sockets_read = true;
-            result.send_buffer = send_buffer_of(flow.fd.get());
-            result.receive_buffer = receive_buffer_of(flow.fd.get());
-            if (shared_.options.transport != Transport::tcp) continue;
-            result.congestion = congestion_of(flow.fd.get());
-            result.pacing = paces(result.congestion);
-        }
+        const int socket = worker->typical_socket();
+        if (sockets_read || socket < 0) continue;
+        sockets_read = true;
+        result.send_buffer = send_buffer_of(socket);
+        result.receive_buffer = receive_buffer_of(socket);
+        if (shared_.options.transport != Transport::tcp) continue;
+        result.congestion = congestion_of(socket);
+        result.pacing = paces(result.congestion);
     }
     result.elapsed_ns = last - first;
     result.features = features.names();

@@ -134,6 +134,12 @@ void TcpWorker::start_flow(std::size_t slot) {
         }
     }
     cap_buffers(flow);
+    // Bulk need not be woken up for each segment; the end of a flow wakes up as well.
+    if (flow.receiver && options().rate == 0 && options().length == 0 &&
+        shared_.flow_count <= low_water_flows) {
+        const int least = low_water;
+        setsockopt(flow.fd.get(), SOL_SOCKET, SO_RCVLOWAT, &least, sizeof(least));
+    }
     if (flow.receiver) issue_receive(slot);
     if (start_ns_ != 0 && flow.sender) next_send(slot);
 }
@@ -148,7 +154,8 @@ void TcpWorker::cap_buffers(const Flow& flow) const {
         setsockopt(flow.fd.get(), SOL_SOCKET, name, &asked, sizeof(asked));
     };
     if (flow.sender) cap(SO_SNDBUF, send_buffer_cap(shared_.flow_count));
-    if (flow.receiver) cap(SO_RCVBUF, receive_buffer_cap(shared_.flow_count));
+    if (!flow.receiver || shared_.flow_count < receive_capped_from_flows) return;
+    cap(SO_RCVBUF, receive_buffer_cap(shared_.flow_count));
 }
 
 // The ring's timers give the rate; the kernel smooths what lies between two of them.

@@ -19,8 +19,7 @@ namespace {
 
 constexpr std::size_t hellos_at_a_time = 512;
 constexpr std::uint64_t hello_again_ns = 250'000'000;
-constexpr unsigned most_hellos = 20; // 5 s
-constexpr std::uint64_t most_debt_ns = 50'000'000;
+constexpr unsigned most_hellos = 20;             // 5 s
 constexpr int generous_buffer = 4 * 1024 * 1024; // of a receiver, bytes; cut to net.core.rmem_max
 
 std::size_t held_size(const TestOptions& options) {

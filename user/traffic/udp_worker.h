@@ -26,6 +26,9 @@ class UdpWorker final : public Worker {
     static Result<Fd> open_shared(const TestOptions& options, const IpAddress& listen, std::uint16_t port);
 
     FlowResult result_of(const Flow& flow) const override;
+    [[nodiscard]] int typical_socket() const override {
+        return socket_.valid() ? socket_.get() : Worker::typical_socket();
+    }
 
   private:
     // What a UDP flow has beside Flow.

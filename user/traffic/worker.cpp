@@ -316,6 +316,12 @@ Worker::Totals Worker::totals() const {
             sent_packets_.load(std::memory_order_relaxed), received_packets_.load(std::memory_order_relaxed)};
 }
 
+int Worker::typical_socket() const {
+    for (const Flow& flow : flows_)
+        if (flow.was_established) return flow.fd.get();
+    return -1;
+}
+
 FlowResult Worker::result_of(const Flow& flow) const {
     FlowResult result;
     result.established = flow.was_established;

@@ -120,6 +120,8 @@ class Worker {
     [[nodiscard]] const std::deque<Flow>& flows() const { return flows_; }
     std::deque<Flow>& flows() { return flows_; }
     virtual FlowResult result_of(const Flow& flow) const;
+    // A socket that is like those of the flows; -1: there is none.
+    [[nodiscard]] virtual int typical_socket() const;
     [[nodiscard]] const std::vector<Finding>& findings() const { return words_.findings(); }
     [[nodiscard]] const FeatureSet& features() const { return features_; }
     [[nodiscard]] std::uint64_t first_ns() const { return first_ns_; }
