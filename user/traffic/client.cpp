@@ -37,10 +37,12 @@ Result<Fd> connect_control(const ClientRequest& request) {
     const IpAddress any{request.host.v6, {}};
     const FlowAddress address{request.bind.value_or(any), request.host, 0, request.port};
     const auto where = endpoint_text(request.host, request.port);
+    FlowWords words;
     auto fd = open_flow_socket(options, address);
-    if (!fd)
-        return fail(ErrorKind::unavailable,
-                    fmt::format("connecting to {}: {}", where, failure_text(fd.error(), address, options)));
+    if (!fd) {
+        auto why = words.explain(fd.error(), address, options);
+        return fail(ErrorKind::unavailable, std::move(why.what), std::move(why.advice));
+    }
     const int flags = fcntl(fd->get(), F_GETFL);
     fcntl(fd->get(), F_SETFL, flags | O_NONBLOCK);
     const SocketAddress remote = to_socket_address(request.host, request.port);
@@ -54,11 +56,10 @@ Result<Fd> connect_control(const ClientRequest& request) {
         else if (getsockopt(fd->get(), SOL_SOCKET, SO_ERROR, &error, &length) != 0)
             error = errno;
     }
-    if (error != 0)
-        return fail(ErrorKind::unavailable,
-                    fmt::format("{}: {}", where, failure_text({"connect", error}, address, options)),
-                    error == ECONNREFUSED ? fmt::format("start the other end there: bondtrace traffic server")
-                                          : "");
+    if (error != 0) {
+        auto why = words.explain({Step::connect, error}, address, options);
+        return fail(ErrorKind::unavailable, std::move(why.what), std::move(why.advice));
+    }
     if (send(fd->get(), control_greeting.data(), control_greeting.size(), MSG_NOSIGNAL) !=
         static_cast<ssize_t>(control_greeting.size()))
         return fail_errno(errno, fmt::format("greeting {}", where));
@@ -107,6 +108,7 @@ class ClientTest {
             if (const auto collected = collect(); !collected) outcome_.broken = collected.error();
         engine_->stop_sending();
         outcome_.client = engine_->finish();
+        outcome_.findings = engine_->findings();
         if (outcome_.server && request_.options.transport == Transport::udp) {
             settle_losses(outcome_.client.flows, outcome_.server->flows);
             settle_losses(outcome_.server->flows, outcome_.client.flows);

@@ -3,6 +3,7 @@
 // both ends measured. Prints nothing.
 #pragma once
 
+#include "user/audit/finding.h"
 #include "user/base/result.h"
 #include "user/traffic/features.h"
 #include "user/traffic/options.h"
@@ -41,6 +42,7 @@ using ProgressSink = std::function<void(const Progress&)>;
 struct TestOutcome {
     EndResult client;
     std::optional<EndResult> server;          // absent when the control connection broke
+    std::vector<Finding> findings;            // that explain failures of flows: host.*
     std::uint32_t asked = 0, established = 0; // flows; established at both ends
     bool stopped = false;                     // by the token
     std::string stopped_by_server;            // why the server ended it early; empty: it did not

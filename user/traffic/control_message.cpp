@@ -75,7 +75,7 @@ json to_json(const FlowResult& flow) {
                {"remote_port", flow.address.remote_port},   {"sent_bytes", flow.sent_bytes},
                {"received_bytes", flow.received_bytes},     {"sent_packets", flow.sent_packets},
                {"received_packets", flow.received_packets}, {"stalled_intervals", flow.stalled_intervals}};
-    if (!flow.failure.empty()) value["failure"] = safe(flow.failure);
+    if (!flow.failure.empty()) value["failure"] = safe(flow.failure.substr(0, max_failure));
     if (flow.tcp)
         value["tcp"] = {{"retransmits", flow.tcp->retransmits},
                         {"rtt_min_us", flow.tcp->rtt_min_us},
@@ -251,7 +251,7 @@ Interval read_interval(const Reader& from) {
 FlowResult read_flow(const Reader& from, Wrong& wrong) {
     FlowResult flow;
     flow.established = from.truth("established");
-    if (from.has("failure")) flow.failure = from.text("failure");
+    if (from.has("failure")) flow.failure = from.text("failure", 3 * max_failure);
     flow.address = {from.address("local"), from.address("remote"), from.number<std::uint16_t>("local_port"),
                     from.number<std::uint16_t>("remote_port")};
     flow.sent_bytes = from.number<std::uint64_t>("sent_bytes");

@@ -33,8 +33,9 @@ inline constexpr std::uint32_t protocol_version = 1;
 // What a message may be at most.
 inline constexpr std::size_t max_message_size = 256 * 1024; // bytes of JSON
 inline constexpr std::size_t max_nesting = 8;
+inline constexpr std::size_t max_failure = 300;     // bytes of why a flow failed
 inline constexpr std::size_t max_text = 1024;       // bytes of one string
-inline constexpr std::size_t max_flows_chunk = 256; // flows in one message
+inline constexpr std::size_t max_flows_chunk = 128; // flows in one message
 inline constexpr std::size_t max_notes = 64, max_features = 64;
 
 struct HelloMessage {

@@ -177,4 +177,14 @@ EndResult Engine::finish() {
     return result;
 }
 
+std::vector<Finding> Engine::findings() const {
+    std::vector<Finding> all;
+    for (const auto& worker : workers_)
+        for (const Finding& finding : worker->findings())
+            if (std::none_of(all.begin(), all.end(),
+                             [&](const Finding& known) { return known.id == finding.id; }))
+                all.push_back(finding);
+    return all;
+}
+
 } // namespace bondtrace::traffic

@@ -56,6 +56,8 @@ class Engine {
     // Ends the threads and collects what they measured. Connections are closed, without leaving TIME_WAIT
     // behind, when the engine goes.
     EndResult finish();
+    // What the failures of flows say about this host, each finding once; after finish().
+    [[nodiscard]] std::vector<Finding> findings() const;
 
   private:
     explicit Engine(EngineConfig config);

@@ -29,7 +29,7 @@ std::optional<SocketFailure> set_congestion(const std::string& name, int fd) {
     if (name.empty()) return std::nullopt;
     if (setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, name.data(), static_cast<socklen_t>(name.size())) == 0)
         return std::nullopt;
-    return SocketFailure{"congestion control", errno};
+    return SocketFailure{Step::congestion, errno};
 }
 
 } // namespace
@@ -38,23 +38,23 @@ std::optional<SocketFailure> set_common_options(const TestOptions& options, bool
     if (options.window != 0) {
         const int size = static_cast<int>(options.window);
         // Cut to net.core.wmem_max and rmem_max without an error: what was got is reported.
-        if (!set(fd, SOL_SOCKET, SO_SNDBUF, size)) return SocketFailure{"send buffer", errno};
-        if (!set(fd, SOL_SOCKET, SO_RCVBUF, size)) return SocketFailure{"receive buffer", errno};
+        if (!set(fd, SOL_SOCKET, SO_SNDBUF, size)) return SocketFailure{Step::buffer, errno};
+        if (!set(fd, SOL_SOCKET, SO_RCVBUF, size)) return SocketFailure{Step::buffer, errno};
     }
     if (options.dscp) {
         const int traffic_class = *options.dscp << 2;
         const bool done = v6 ? set(fd, IPPROTO_IPV6, IPV6_TCLASS, traffic_class)
                              : set(fd, IPPROTO_IP, IP_TOS, traffic_class);
-        if (!done) return SocketFailure{"DSCP", errno};
+        if (!done) return SocketFailure{Step::dscp, errno};
     }
     return std::nullopt;
 }
 
 tl::expected<Fd, SocketFailure> open_flow_socket(const TestOptions& options, const FlowAddress& flow) {
-    const auto failed = [](const char* step) { return tl::make_unexpected(SocketFailure{step, errno}); };
+    const auto failed = [](Step step) { return tl::make_unexpected(SocketFailure{step, errno}); };
     const bool tcp = options.transport == Transport::tcp;
     Fd fd(socket(flow.remote.v6 ? AF_INET6 : AF_INET, (tcp ? SOCK_STREAM : SOCK_DGRAM) | SOCK_CLOEXEC, 0));
-    if (!fd.valid()) return failed("socket");
+    if (!fd.valid()) return failed(Step::open);
     // Before the connection is made: BBR switches a socket to pacing for good when it starts.
     if (tcp)
         if (const auto refused = set_congestion(options.congestion, fd.get()))
@@ -65,7 +65,7 @@ tl::expected<Fd, SocketFailure> open_flow_socket(const TestOptions& options, con
     if (any_local && flow.local_port == 0) return fd;
     if (flow.local_port != 0) {
         // A port of a run that has just ended may still be in TIME_WAIT.
-        if (!set(fd.get(), SOL_SOCKET, SO_REUSEADDR, 1)) return failed("SO_REUSEADDR");
+        if (!set(fd.get(), SOL_SOCKET, SO_REUSEADDR, 1)) return failed(Step::bind);
     } else if (tcp) {
         // The port is chosen at connect, when the kernel knows the other end: as many flows as there are
         // tuples, not as many as there are ports.
@@ -73,7 +73,7 @@ tl::expected<Fd, SocketFailure> open_flow_socket(const TestOptions& options, con
     }
     const SocketAddress local =
         to_socket_address(any_local ? IpAddress{flow.remote.v6, {}} : flow.local, flow.local_port);
-    if (bind(fd.get(), local.get(), local.length) != 0) return failed("bind");
+    if (bind(fd.get(), local.get(), local.length) != 0) return failed(Step::bind);
     return fd;
 }
 

@@ -15,10 +15,12 @@
 
 namespace bondtrace::traffic {
 
-// What went wrong with one flow: the step and the system's answer, for the reader's words to be made of.
+// What was being done when it went wrong.
+enum class Step : std::uint8_t { open, bind, congestion, buffer, dscp, segment, connect, send, receive };
+
 struct SocketFailure {
-    const char* step = ""; // "socket", "bind", "connect", "congestion control", ...
-    int error = 0;         // positive errno
+    Step step = Step::open;
+    int error = 0; // positive errno
 };
 
 // A socket for `flow` with the options that must be set before it connects (congestion control, buffers,

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <utility>
 
 #include <fmt/format.h>
 #include <netinet/in.h>
@@ -57,17 +58,23 @@ void Session::run() {
         event.kind = ServerEvent::Kind::refused;
         event.peer = peer_;
         event.text = served.error().what;
-        if (!counted_ || !started_) shared_.tell(event);
+        if (!began_) shared_.tell(event);
     }
+    give_back();
+    over_.store(true);
+    signal_event(shared_.changed.get());
+}
+
+// What it holds of the server's limits; before the client is told that all is over, for it may come again at
+// once.
+void Session::give_back() {
     {
         const std::lock_guard lock(mutex_);
         open_ = false;
         engine_.reset();
     }
-    if (counted_) shared_.flows.fetch_sub(flows_);
-    if (udp_) shared_.udp_taken.store(false);
-    over_.store(true);
-    signal_event(shared_.changed.get());
+    if (std::exchange(counted_, false)) shared_.flows.fetch_sub(flows_);
+    if (std::exchange(udp_, false)) shared_.udp_taken.store(false);
 }
 
 Result<void> Session::serve() {
@@ -78,6 +85,7 @@ Result<void> Session::serve() {
     if (auto started = wait_for_start(); !started) return started;
     // From here on a result is reported, whatever happens.
     shared_.tests.fetch_add(1);
+    began_ = true;
     ServerEvent event;
     event.kind = ServerEvent::Kind::began;
     event.peer = peer_;
@@ -87,8 +95,9 @@ Result<void> Session::serve() {
     auto driven = drive();
     engine_->stop_sending();
     if (driven) drain();
-    EndResult result = engine_->finish();
     tick();
+    EndResult result = engine_->finish();
+    give_back();
     result.intervals = intervals_;
     if (driven) driven = report(result);
     event.kind = ServerEvent::Kind::finished;
@@ -102,6 +111,7 @@ Result<void> Session::serve() {
 }
 
 Result<void> Session::refuse(std::string reason, std::string advice) {
+    give_back();
     // That it does not arrive changes nothing.
     (void)channel_.send(RefusalMessage{reason, std::move(advice)}, 1s);
     return fail(ErrorKind::unavailable, std::move(reason));

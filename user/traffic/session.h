@@ -50,6 +50,7 @@ class Session {
   private:
     void run();
     Result<void> serve();
+    void give_back();
     Result<RequestMessage> agree();
     Result<void> admit(const RequestMessage& request);
     Result<void> refuse(std::string reason, std::string advice);
@@ -75,7 +76,7 @@ class Session {
     TestOptions options_;
     std::uint32_t flows_ = 0, established_ = 0;
     bool counted_ = false, udp_ = false; // what is given back at the end
-    bool started_ = false, finish_ = false, ended_told_ = false, stopped_ = false;
+    bool began_ = false, started_ = false, finish_ = false, ended_told_ = false, stopped_ = false;
     std::uint32_t client_flows_ = 0;
     std::chrono::steady_clock::time_point begin_{}, last_word_{};
     std::uint64_t last_interval_ns_ = 0;

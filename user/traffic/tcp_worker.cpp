@@ -2,7 +2,6 @@
 #include "user/traffic/tcp_worker.h"
 
 #include "user/traffic/data_header.h"
-#include "user/traffic/flow_words.h"
 #include "user/traffic/tuning.h"
 
 #include <algorithm>
@@ -73,7 +72,7 @@ void TcpWorker::start_connects() {
         Flow& flow = flows_[slot];
         auto fd = open_flow_socket(options(), flow.address);
         if (!fd) {
-            fail_flow(flow, failure_text(fd.error(), flow.address, options()));
+            fail_flow(flow, words_.explain(fd.error(), flow.address, options()).what);
             settle();
             continue;
         }
@@ -105,7 +104,7 @@ void TcpWorker::connect_ended(std::size_t slot, int result) {
     if (result < 0) {
         // It was cancelled since its time was over.
         const int error = result == -ECANCELED ? ETIMEDOUT : -result;
-        fail_flow(flow, failure_text({"connect", error}, flow.address, options()));
+        fail_flow(flow, words_.explain({Step::connect, error}, flow.address, options()).what);
         flow.fd.reset();
     } else {
         established(flow);
@@ -118,7 +117,7 @@ void TcpWorker::connect_ended(std::size_t slot, int result) {
 void TcpWorker::on_adopt(std::size_t slot) {
     Flow& flow = flows_[slot];
     if (const auto refused = set_accepted_options(options(), flow.fd.get())) {
-        fail_flow(flow, failure_text(*refused, flow.address, options()));
+        fail_flow(flow, words_.explain(*refused, flow.address, options()).what);
         flow.fd.reset();
         return;
     }
@@ -220,7 +219,7 @@ void TcpWorker::send_ended(std::size_t slot, int result) {
     } else if (result == -EAGAIN || result == -EINTR) {
         issue_send(slot);
     } else {
-        fail_flow(flow, failure_text({"send", -result}, flow.address, options()));
+        fail_flow(flow, words_.explain({Step::send, -result}, flow.address, options()).what);
     }
 }
 
@@ -275,7 +274,7 @@ void TcpWorker::issue_send_file(std::size_t slot) {
     } else if (sent < 0 && errno == EINTR) {
         ready_.push_back(slot);
     } else {
-        fail_flow(flow, failure_text({"send", sent == 0 ? EIO : errno}, flow.address, options()));
+        fail_flow(flow, words_.explain({Step::send, sent == 0 ? EIO : errno}, flow.address, options()).what);
     }
 }
 
@@ -309,7 +308,7 @@ void TcpWorker::receive_ended(std::size_t slot, int result) {
     } else if (result == 0) {
         receiver_ended(flow);
     } else {
-        fail_flow(flow, failure_text({"receive", -result}, flow.address, options()));
+        fail_flow(flow, words_.explain({Step::receive, -result}, flow.address, options()).what);
     }
 }
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "user/traffic/udp_worker.h"
 
-#include "user/traffic/flow_words.h"
 #include "user/traffic/tuning.h"
 
 #include <algorithm>
@@ -71,7 +70,9 @@ Result<Fd> UdpWorker::open_shared(const TestOptions& options, const IpAddress& l
     }
     if (options.window == 0) set(fd.get(), SOL_SOCKET, SO_RCVBUF, generous_buffer);
     if (const auto refused = set_common_options(options, listen.v6, fd.get()))
-        return fail_errno(refused->error, fmt::format("setting the {} of a UDP socket", refused->step));
+        return fail_errno(refused->error, refused->step == Step::dscp
+                                              ? "setting the DSCP of a UDP socket"
+                                              : "setting the buffers of a UDP socket");
     if (options.dscp && listen.v6) set(fd.get(), IPPROTO_IP, IP_TOS, *options.dscp << 2);
     const SocketAddress local = to_socket_address(listen, port);
     if (bind(fd.get(), local.get(), local.length) != 0)
@@ -113,7 +114,7 @@ void UdpWorker::start_hellos() {
         Flow& flow = flows_[slot];
         auto fd = open_flow_socket(options(), flow.address);
         if (!fd) {
-            fail_flow(flow, failure_text(fd.error(), flow.address, options()));
+            fail_flow(flow, words_.explain(fd.error(), flow.address, options()).what);
             settle();
             continue;
         }
@@ -136,7 +137,7 @@ void UdpWorker::start_hellos() {
             features_.add(Feature::udp_gro);
         if (shared_.sends() && to_send_.segments() > 1) {
             if (!set(flow.fd.get(), IPPROTO_UDP, UDP_SEGMENT, static_cast<int>(options().length))) {
-                hello_failed(slot, errno);
+                hello_failed(slot, errno, Step::segment);
                 continue;
             }
             features_.add(Feature::udp_segment);
@@ -160,11 +161,11 @@ void UdpWorker::say_hello(std::size_t slot) {
     set_timer(slot, now_ + hello_again_ns);
 }
 
-void UdpWorker::hello_failed(std::size_t slot, int error) {
+void UdpWorker::hello_failed(std::size_t slot, int error, Step step) {
     Flow& flow = flows_[slot];
     if (flow.state != Flow::State::connecting) return;
     flow.timer_ns = 0;
-    fail_flow(flow, failure_text({"connect", error}, flow.address, options()));
+    fail_flow(flow, words_.explain({step, error}, flow.address, options()).what);
     --greeting_;
     settle();
 }
@@ -234,7 +235,8 @@ void UdpWorker::receive(std::size_t slot) {
             hello_failed(slot, -count);
             start_hellos();
         } else {
-            fail_flow(flows_[slot], failure_text({"receive", -count}, flows_[slot].address, options()));
+            fail_flow(flows_[slot],
+                      words_.explain({Step::receive, -count}, flows_[slot].address, options()).what);
         }
         return;
     }
@@ -330,7 +332,7 @@ void UdpWorker::send(std::size_t slot) {
             return;
         }
         if (count < 0 && count != -EINTR && count != -ENOBUFS) {
-            fail_flow(flow, failure_text({"send", -count}, flow.address, options()));
+            fail_flow(flow, words_.explain({Step::send, -count}, flow.address, options()).what);
             return;
         }
         done = count > 0 ? to_send_.datagrams(static_cast<std::size_t>(count)) : 0;

@@ -48,7 +48,7 @@ class UdpWorker final : public Worker {
 
     void start_hellos();
     void say_hello(std::size_t slot);
-    void hello_failed(std::size_t slot, int error);
+    void hello_failed(std::size_t slot, int error, Step step = Step::connect);
     void answered(std::size_t slot);
     void accept_hello(const DatagramHeader& header, const DatagramEnds& ends);
     void begin_flow(std::size_t slot);

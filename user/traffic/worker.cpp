@@ -39,12 +39,6 @@ void add(std::atomic<std::uint64_t>& counter, std::uint64_t value) {
 
 } // namespace
 
-std::uint64_t now_ns() {
-    timespec time{};
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(time.tv_nsec);
-}
-
 void compute(std::uint64_t times) {
     std::uint64_t value = 3;
     for (std::uint64_t i = 0; i < times; ++i) {

@@ -6,8 +6,10 @@
 
 #include "user/base/fd.h"
 #include "user/base/result.h"
+#include "user/traffic/clock.h"
 #include "user/traffic/features.h"
 #include "user/traffic/flow_socket.h"
+#include "user/traffic/flow_words.h"
 #include "user/traffic/options.h"
 #include "user/traffic/results.h"
 #include "user/traffic/uring.h"
@@ -27,9 +29,6 @@
 namespace bondtrace::traffic {
 
 enum class Role : std::uint8_t { client, server };
-
-// CLOCK_MONOTONIC.
-std::uint64_t now_ns();
 
 // Multiplies `times` times, one after the other: what an application that computes between two sends does.
 void compute(std::uint64_t times);
@@ -121,6 +120,7 @@ class Worker {
     [[nodiscard]] const std::deque<Flow>& flows() const { return flows_; }
     std::deque<Flow>& flows() { return flows_; }
     virtual FlowResult result_of(const Flow& flow) const;
+    [[nodiscard]] const std::vector<Finding>& findings() const { return words_.findings(); }
     [[nodiscard]] const FeatureSet& features() const { return features_; }
     [[nodiscard]] std::uint64_t first_ns() const { return first_ns_; }
     [[nodiscard]] std::uint64_t last_ns() const { return last_ns_; }
@@ -165,6 +165,7 @@ class Worker {
     std::optional<Ring> ring_; // of this thread
     std::deque<Flow> flows_;
     FeatureSet features_;
+    FlowWords words_;
     std::uint64_t now_ = 0;      // read once a turn of the loop
     std::uint64_t start_ns_ = 0; // 0: the test has not begun
     bool stopping_ = false;      // nothing more is sent
