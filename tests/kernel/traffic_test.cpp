@@ -4,18 +4,15 @@
 // reports.
 #include "tests/kernel/support/lab.h"
 #include "tests/kernel/support/pair.h"
+#include "tests/kernel/support/traffic_program.h"
 #include "tests/kernel/support/window.h"
 
-#include <cstdio>
-#include <fstream>
-#include <iterator>
 #include <map>
 #include <set>
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <nlohmann/json.hpp>
-#include <unistd.h>
 
 namespace bondtrace::test {
 namespace {
@@ -23,64 +20,6 @@ namespace {
 using nlohmann::json;
 using testing::Contains;
 using testing::Not;
-
-const std::string program = BONDTRACE_PROGRAM;
-
-std::string read_file(const std::string& path) {
-    std::ifstream file(path);
-    return {std::istreambuf_iterator<char>(file), {}};
-}
-
-// A program in the background whose output is kept in files.
-class Kept {
-  public:
-    Kept(const std::string& name, const std::vector<std::string>& argv)
-        : out_(fmt::format("/tmp/traffic-{}-{}.out", name, getpid())),
-          err_(fmt::format("/tmp/traffic-{}-{}.err", name, getpid())), process_(argv, out_, err_) {}
-    ~Kept() {
-        std::remove(out_.c_str());
-        std::remove(err_.c_str());
-    }
-    Kept(const Kept&) = delete;
-    Kept& operator=(const Kept&) = delete;
-
-    [[nodiscard]] std::string out() const { return read_file(out_); }
-    [[nodiscard]] std::string err() const { return read_file(err_); }
-    Background& process() { return process_; }
-    // Waits until standard error says so.
-    [[nodiscard]] testing::AssertionResult says(const std::string& text) const {
-        if (await([&] { return err().find(text) != std::string::npos; })) return testing::AssertionSuccess();
-        return testing::AssertionFailure() << "it does not say \"" << text << "\" but: " << err();
-    }
-
-  private:
-    std::string out_, err_;
-    Background process_;
-};
-
-std::vector<std::string> server_in(const std::string& netns, const std::string& more = {}) {
-    std::vector<std::string> argv{program, "traffic", "server", "--netns", netns};
-    for (std::string& word : words(more))
-        argv.push_back(std::move(word));
-    return argv;
-}
-
-std::vector<std::string> client_in(const std::string& netns, const std::string& host,
-                                   const std::string& more) {
-    std::vector<std::string> argv{program, "traffic", "client", host, "--netns", netns, "--json"};
-    for (std::string& word : words(more))
-        argv.push_back(std::move(word));
-    return argv;
-}
-
-// The client's document; a failure of the test when it ends otherwise than with `status`.
-json run_client(const std::string& netns, const std::string& host, const std::string& more, int status = 0) {
-    const Output output = capture(client_in(netns, host, more), std::chrono::seconds(180));
-    EXPECT_EQ(output.status, status) << output.err;
-    auto document = json::parse(output.out, nullptr, false);
-    EXPECT_FALSE(document.is_discarded()) << output.out << output.err;
-    return document;
-}
 
 std::set<std::string> strings(const json& array) {
     return array.get<std::set<std::string>>();

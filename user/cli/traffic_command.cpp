@@ -9,6 +9,7 @@
 #include "user/traffic/client.h"
 #include "user/traffic/preflight.h"
 
+#include <algorithm>
 #include <map>
 #include <memory>
 #include <string>
@@ -65,7 +66,9 @@ ExitStatus status_of_test(const TrafficReport& report, const TestOutcome& outcom
     if (outcome.broken) return ExitStatus::cannot_tell;
     const bool partial = outcome.established < outcome.asked ||
                          report.plan.flows.size() < report.plan.wanted || !outcome.stopped_by_server.empty();
-    return partial ? ExitStatus::findings : ExitStatus::fine;
+    const bool found = std::any_of(report.findings.begin(), report.findings.end(),
+                                   [](const Finding& finding) { return finding.severity != Severity::info; });
+    return partial || found ? ExitStatus::findings : ExitStatus::fine;
 }
 
 ExitStatus run_traffic_client(const TrafficClientOptions& options) {
