@@ -23,8 +23,6 @@ namespace bondtrace::traffic {
 namespace {
 
 constexpr std::uint64_t connect_timeout_ns = 5'000'000'000;
-constexpr std::uint64_t most_debt_ns =
-    50'000'000; // a paced flow that was held up makes good this much at once
 constexpr std::uint8_t payload_byte = 0x42, canary_byte = 0xa5;
 
 } // namespace
