@@ -153,7 +153,7 @@ void TcpWorker::cap_buffers(const Flow& flow) const {
     };
     if (flow.sender) cap(SO_SNDBUF, send_buffer_cap(shared_.flow_count));
     if (!flow.receiver || shared_.flow_count < receive_capped_from_flows) return;
-    cap(SO_RCVBUF, receive_buffer_cap(shared_.flow_count));
+    cap(SO_RCVBUF, receive_buffer_cap);
 }
 
 // The ring's timers give the rate; the kernel smooths what lies between two of them.

@@ -22,13 +22,11 @@ constexpr std::uint32_t send_buffer_cap(std::uint32_t flows) {
     return std::clamp<std::uint32_t>(256U * 1024 * 1024 / std::max(flows, 1U), 24U * 1024, 512U * 1024);
 }
 
-// SO_RCVBUF likewise, where there are so many that what receivers have not taken yet would fill the memory.
-// Always some times what a sender has under way, or segments are dropped for want of room and flows wait for
-// timers.
+// SO_RCVBUF likewise, where there are so many that what receivers have not taken yet might fill the memory.
+// Many times what a sender has under way: with little more than that, segments are dropped for want of room
+// (TCPRcvQDrop), and flows wait for timers, for seconds in the end.
 inline constexpr std::uint32_t receive_capped_from_flows = 1024;
-constexpr std::uint32_t receive_buffer_cap(std::uint32_t flows) {
-    return std::clamp<std::uint32_t>(512U * 1024 * 1024 / std::max(flows, 1U), 64U * 1024, 512U * 1024);
-}
+inline constexpr std::uint32_t receive_buffer_cap = 256 * 1024;
 
 // Bytes of a send, of a receive, and of a receive that discards, which touches no memory.
 inline constexpr std::uint32_t default_chunk = 128 * 1024;
