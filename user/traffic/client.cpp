@@ -203,9 +203,9 @@ class ClientTest {
                 break;
             }
         }
-        engine_->begin();
+        last_totals_ = engine_->totals(); // before anything is sent
         begin_ = Clock::now();
-        last_totals_ = engine_->totals();
+        engine_->begin();
         return {};
     }
 

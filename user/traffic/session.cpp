@@ -259,9 +259,9 @@ Result<void> Session::wait_for_start() {
     while (engine_->established() < client_flows_ && Clock::now() < end)
         if (auto done = turn(10ms); !done) return done;
     established_ = engine_->established();
-    engine_->begin();
+    last_totals_ = engine_->totals(); // before anything is sent
     begin_ = Clock::now();
-    last_totals_ = engine_->totals();
+    engine_->begin();
     return channel_.send(StartedMessage{established_}, send_limit);
 }
 
