@@ -31,7 +31,7 @@ namespace bondtrace::traffic {
 inline constexpr std::uint32_t protocol_version = 1;
 
 // What a message may be at most.
-inline constexpr std::size_t max_message_size = 256 * 1024; // bytes of JSON
+inline constexpr std::size_t max_message_size = 262'144; // bytes of JSON
 inline constexpr std::size_t max_nesting = 8;
 inline constexpr std::size_t max_failure = 300;     // bytes of why a flow failed
 inline constexpr std::size_t max_text = 1024;       // bytes of one string
