@@ -5,6 +5,7 @@
 #include "user/cli/flows_command.h"
 #include "user/cli/live_command.h"
 #include "user/cli/predict_command.h"
+#include "user/cli/traffic_command.h"
 #include "user/cli/whatif_command.h"
 #include "user/trace/tracer.h"
 #include "version.h"
@@ -49,6 +50,7 @@ int run(int argc, char** argv) {
     add_predict_command(app, status);
     add_whatif_command(app, status);
     add_audit_command(app, status);
+    add_traffic_command(app, status);
     add_check_command(app, status);
     try {
         std::vector<std::string> arguments(argv + 1, argv + argc);

@@ -75,6 +75,7 @@ Result<Route> parse_route_message(std::span<const std::byte> message) {
     const bool fits = for_each_attribute(*attributes, [&](std::uint16_t type, Bytes payload) {
         if (type == RTA_OIF) route.out_ifindex = netlink::read_ifindex(payload);
         if (type == RTA_GATEWAY) route.gateway = read_address(payload, fixed.rtm_family);
+        if (type == RTA_PREFSRC) route.source = read_address(payload, fixed.rtm_family);
         if (type == RTA_VIA) route.gateway = read_via(payload);
     });
     if (!fits) return damaged("route");

@@ -19,6 +19,7 @@ struct Route {
     std::uint8_t type = 0; // RTN_UNICAST, RTN_LOCAL, RTN_BROADCAST, RTN_MULTICAST, ...
     int out_ifindex = 0;
     std::optional<IpAddress> gateway; // may be of the other family
+    std::optional<IpAddress> source;  // that packets get when their sender names none
 };
 
 // One entry of a neighbour table (RTM_NEWNEIGH).

@@ -14,8 +14,6 @@ namespace bondtrace {
 
 using PortSet = std::bitset<65536>;
 
-// Adds the local ports of a table like /proc/net/tcp. Lines that do not fit are passed over. Pure.
-void add_used_ports(std::string_view table, PortSet& ports);
 // Adds the ports of a list like net.ipv4.ip_local_reserved_ports: "8080,9000-9010". Pure.
 void add_reserved_ports(std::string_view list, PortSet& ports);
 

@@ -254,21 +254,6 @@ Json bond_json(const AuditReport& report, const AuditedBond& audited) {
     return json;
 }
 
-Json finding_json(const Finding& finding) {
-    Json json;
-    json["id"] = finding.id;
-    json["severity"] = to_text(finding.severity);
-    json["bond"] = text_or_null(finding.bond);
-    if (finding.slave) json["slave"] = valid_utf8(*finding.slave);
-    json["summary"] = valid_utf8(finding.summary);
-    json["seen"] = valid_utf8(finding.seen);
-    json["why"] = valid_utf8(finding.why);
-    json["fix"] = Json::array();
-    for (const Fix& fix : finding.fixes)
-        json["fix"].push_back({{"where", fix.where}, {"command", valid_utf8(fix.command)}});
-    return json;
-}
-
 Json era_json(const std::optional<EraFinding>& era) {
     if (!era) return nullptr;
     return {{"name", to_text(era->era)}, {"source", to_text(era->source)}, {"why", text_or_null(era->why)}};

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "user/report/json_parts.h"
 
+#include "user/base/text.h"
 #include "user/trace/attachment.h"
 
 #include <cmath>
@@ -49,6 +50,21 @@ Json coverage_json(const SlaveReport& slave) {
             {"rx", number_or_null(slave.rx.coverage())},
             {"tx_unit", unit_text(slave.tx)},
             {"rx_unit", unit_text(slave.rx)}};
+}
+
+Json finding_json(const Finding& finding) {
+    Json json;
+    json["id"] = finding.id;
+    json["severity"] = to_text(finding.severity);
+    json["bond"] = finding.bond.empty() ? Json(nullptr) : Json(valid_utf8(finding.bond));
+    if (finding.slave) json["slave"] = valid_utf8(*finding.slave);
+    json["summary"] = valid_utf8(finding.summary);
+    json["seen"] = valid_utf8(finding.seen);
+    json["why"] = valid_utf8(finding.why);
+    json["fix"] = Json::array();
+    for (const Fix& fix : finding.fixes)
+        json["fix"].push_back({{"where", fix.where}, {"command", valid_utf8(fix.command)}});
+    return json;
 }
 
 Json limits_json(const std::string& attachment) {

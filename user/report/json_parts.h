@@ -2,6 +2,7 @@
 // The parts that several JSON documents have in common.
 #pragma once
 
+#include "user/audit/finding.h"
 #include "user/report/flows_report.h"
 
 #include <optional>
@@ -41,6 +42,9 @@ Json losses_json(const Losses& losses);
 Json bond_json(const BondReport& bond);
 Json slave_json(const BondReport& bond, const SlaveReport& slave);
 Json flow_json(const BondReport& bond, const Conversation& flow);
+
+// One of a document's "findings".
+Json finding_json(const Finding& finding);
 
 // On one line. Bytes that are not UTF-8 become U+FFFD.
 std::string dump(const Json& json);

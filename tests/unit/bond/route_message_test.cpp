@@ -54,11 +54,13 @@ TEST(RouteMessage, GivesDeviceAndGateway) {
                                                .attribute(RTA_DST, {8, 8, 8, 8})
                                                .attribute(RTA_OIF, number(7))
                                                .attribute(RTA_GATEWAY, {10, 77, 0, 254})
+                                               .attribute(RTA_PREFSRC, {10, 77, 0, 1})
                                                .bytes());
     ASSERT_TRUE(route) << route.error().what;
     EXPECT_EQ(route->type, RTN_UNICAST);
     EXPECT_EQ(route->out_ifindex, 7);
     EXPECT_EQ(route->gateway, parse_ip("10.77.0.254"));
+    EXPECT_EQ(route->source, parse_ip("10.77.0.1"));
     // An IPv4 route by an IPv6 neighbour (RFC 5549).
     std::vector<std::uint8_t> via{AF_INET6, 0, 0xfe, 0x80};
     via.resize(2 + 16);

@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "user/cli/traffic_command.h"
+
+#include "user/base/text.h"
+#include "user/base/units.h"
+#include "user/cli/traffic_plan.h"
+#include "user/cli/traffic_server.h"
+#include "user/report/traffic_report.h"
+#include "user/traffic/client.h"
+#include "user/traffic/preflight.h"
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <string>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+#include <unistd.h>
+
+namespace bondtrace {
+namespace {
+
+using namespace traffic;
+
+// One line each interval, over the last one on a terminal.
+class ProgressLine {
+  public:
+    ProgressLine(bool wanted, const TestOptions& options)
+        : wanted_(wanted), terminal_(isatty(STDERR_FILENO) != 0), options_(options) {}
+    ~ProgressLine() {
+        if (shown_ && terminal_) fmt::print(stderr, "\r\x1b[K");
+    }
+    ProgressLine(const ProgressLine&) = delete;
+    ProgressLine& operator=(const ProgressLine&) = delete;
+
+    void show(const Progress& progress) {
+        if (!wanted_) return;
+        shown_ = true;
+        const Interval& interval = progress.interval;
+        const double seconds = static_cast<double>(interval.end_ns - interval.begin_ns) / 1e9;
+        std::string text =
+            fmt::format("{:6.1f} s  {} flows", static_cast<double>(interval.end_ns) / 1e9, progress.flows);
+        const auto rate = [&](const char* verb, std::uint64_t bytes, std::uint64_t packets) {
+            text += fmt::format("  {} {}", verb, format_bit_rate(static_cast<double>(bytes) * 8 / seconds));
+            if (options_.transport == Transport::udp)
+                text += fmt::format(" ({}/s)", format_count(static_cast<std::uint64_t>(
+                                                   static_cast<double>(packets) / seconds)));
+        };
+        if (options_.direction != Direction::down) rate("sends", interval.sent_bytes, interval.sent_packets);
+        if (options_.direction != Direction::up)
+            rate("receives", interval.received_bytes, interval.received_packets);
+        if (terminal_)
+            fmt::print(stderr, "\r{}\x1b[K", text);
+        else
+            fmt::print(stderr, "{}\n", text);
+        std::fflush(stderr);
+    }
+
+  private:
+    bool wanted_, terminal_, shown_ = false;
+    const TestOptions& options_;
+};
+
+ExitStatus status_of_test(const TrafficReport& report, const TestOutcome& outcome) {
+    if (outcome.broken) return ExitStatus::cannot_tell;
+    const bool partial = outcome.established < outcome.asked ||
+                         report.plan.flows.size() < report.plan.wanted || !outcome.stopped_by_server.empty();
+    const bool found = std::any_of(report.findings.begin(), report.findings.end(),
+                                   [](const Finding& finding) { return finding.severity != Severity::info; });
+    return partial || found ? ExitStatus::findings : ExitStatus::fine;
+}
+
+ExitStatus run_traffic_client(const TrafficClientOptions& options) {
+    const auto netns = open_netns(options.common);
+    if (!netns) return report_error(netns.error());
+    auto request = understand(options);
+    if (!request) return report_error(request.error());
+    TrafficReport report;
+    report.header = make_header("none");
+    report.title = options.title;
+    report.host = options.host;
+    report.port = options.port;
+    report.verbose = options.common.verbose;
+    if (const auto planned = plan_flows(options, *netns, *request, report); !planned)
+        return report_error(planned.error());
+    const auto signals = open_signals();
+    if (!signals) return report_error(signals.error());
+    auto outcome = Result<TestOutcome>{};
+    {
+        ProgressLine line(!options.json || options.common.verbose, request->options);
+        outcome = run_in(*netns, [&] {
+            return run_client(*request, [&](const Progress& progress) { line.show(progress); },
+                              {signals->get()});
+        });
+    }
+    if (!outcome) return report_error(outcome.error());
+    report.options = request->options;
+    report.client = outcome->client;
+    report.server = outcome->server;
+    report.summary = summarize(report.options, report.client, report.server ? &*report.server : nullptr);
+    report.interrupted = outcome->stopped;
+    report.stopped_by_server = outcome->stopped_by_server;
+    if (outcome->broken) report.broken = outcome->broken->what;
+    report.findings.insert(report.findings.end(), outcome->findings.begin(), outcome->findings.end());
+    if (report.server)
+        for (Finding& finding : window_findings(report.options, report.client, *report.server))
+            report.findings.push_back(std::move(finding));
+    if (auto warning = pacing_warning(report.options, report.client); !warning.empty())
+        report.notes.push_back(std::move(warning));
+    const ExitStatus status = status_of_test(report, *outcome);
+    if (options.json) return print_out(traffic_json(report), status);
+    const TextOptions text{
+        .width = terminal_width(), .ascii = !is_utf8(), .colour = wants_color(options.color)};
+    return print_out(traffic_text(report, text), status);
+}
+
+void add_which_flows(CLI::App& command, TrafficClientOptions& options) {
+    constexpr const char* group = "Which flows";
+    command.add_option("-n,--flows", options.flows, "How many; without it as many as --ports lists, or one")
+        ->type_name("N")
+        ->check(CLI::Range(std::size_t{1}, max_flows))
+        ->group(group);
+    auto* udp = command.add_flag("--udp", options.udp, "Datagrams, numbered and timed")->group(group);
+    command.add_flag("--tcp", options.tcp, "Connections (the default)")->excludes(udp)->group(group);
+    command
+        .add_option("--ports", options.ports,
+                    "Source ports: kernel, random, sequential[:STEP], even, 40000-40063,41000, a FILE of "
+                    "such; with --bond: balanced, reach:SLAVE")
+        ->type_name("PORTS")
+        ->capture_default_str()
+        ->group(group);
+    auto* bond = command.add_option("--bond", options.bond, "The bond that the flows leave through")
+                     ->type_name("BOND")
+                     ->group(group);
+    command.add_option("--per-slave", options.per_slave, "So many flows on each usable slave of --bond")
+        ->type_name("K")
+        ->check(CLI::Range(std::size_t{1}, max_flows))
+        ->needs(bond)
+        ->group(group);
+    command.add_option("--era", options.era, "The kernel's hash: a release (6.1, 5.10), or traits")
+        ->type_name("ERA")
+        ->needs(bond)
+        ->group(group);
+    command
+        .add_flag("--like-host", options.like_host,
+                  "Source ports like those of this host's own connections at the moment")
+        ->group(group);
+    auto* bind =
+        command.add_option("--bind", options.bind, "The source address")->type_name("ADDRESS")->group(group);
+    command.add_option("--sources", options.sources, "Several: every one with every destination")
+        ->type_name("A,B,...")
+        ->excludes(bind)
+        ->group(group);
+    command.add_option("--destinations", options.destinations, "Several addresses of HOST")
+        ->type_name("A,B,...")
+        ->group(group);
+    command.add_option("--seed", options.seed, "Of everything random")
+        ->type_name("N")
+        ->capture_default_str()
+        ->group(group);
+}
+
+void add_how_driven(CLI::App& command, TrafficClientOptions& options) {
+    constexpr const char* group = "How they are driven";
+    const std::map<std::string, Direction> directions{
+        {"up", Direction::up}, {"down", Direction::down}, {"both", Direction::both}};
+    command.add_option("--direction", options.direction, "up (to HOST), down, both on each flow")
+        ->type_name("WAY")
+        ->transform(CLI::CheckedTransformer(directions).description(""))
+        ->default_str("up")
+        ->group(group);
+    command.add_option("--for", options.duration, "How long: 10s, 500ms, 2m")
+        ->type_name("DURATION")
+        ->capture_default_str()
+        ->group(group);
+    command.add_option("--bytes", options.bytes, "Until so much was sent on each flow: 100M, 4Gi")
+        ->type_name("AMOUNT")
+        ->group(group);
+    command.add_option("--length", options.length, "Bytes a send; UDP: of a datagram's payload")
+        ->type_name("AMOUNT")
+        ->group(group);
+    command.add_option("--window", options.window, "Socket buffers (SO_SNDBUF, SO_RCVBUF) to ask for")
+        ->type_name("AMOUNT")
+        ->group(group);
+    auto* rate = command.add_option("--rate", options.rate, "Payload of each flow and direction: 100M, 2.5G")
+                     ->type_name("BIT/S")
+                     ->group(group);
+    command.add_option("--total-rate", options.total_rate, "The same for all flows together")
+        ->type_name("BIT/S")
+        ->excludes(rate)
+        ->group(group);
+    command
+        .add_option("--pace", options.pace,
+                    "Between two sends of a flow: none, busy:N (multiplications), yield, sleep:MICROSECONDS")
+        ->type_name("HOW")
+        ->capture_default_str()
+        ->group(group);
+    command.add_option("--threads", options.threads, "Threads at each end; one for each CPU without it")
+        ->type_name("N")
+        ->check(CLI::Range(1U, 1024U))
+        ->group(group);
+    command.add_option("--cpu", options.cpus, "CPUs for this end's threads")
+        ->type_name("N,...")
+        ->delimiter(',')
+        ->group(group);
+    command
+        .add_option("--congestion", options.congestion, "TCP congestion control, set before the connection")
+        ->type_name("NAME")
+        ->group(group);
+    command.add_option("--dscp", options.dscp, "DSCP of the packets, 0 to 63")
+        ->type_name("N")
+        ->check(CLI::Range(0, 63))
+        ->group(group);
+    command
+        .add_flag("--no-copy", options.no_copy,
+                  "Send constant pages without copying them, and discard at the receiver without reading")
+        ->group(group);
+    command
+        .add_flag("--gso", options.gso,
+                  "UDP: let the kernel cut and join datagrams (UDP_SEGMENT, UDP_GRO): faster, and no "
+                  "measure of the price of a packet")
+        ->group(group);
+    command
+        .add_option("--without", options.masked, "Features not to be used, for tests: see --json's features")
+        ->type_name("FEATURE,...")
+        ->group(group);
+}
+
+void add_client(CLI::App& parent, ExitStatus& status) {
+    const auto options = std::make_shared<TrafficClientOptions>();
+    CLI::App* command =
+        parent.add_subcommand("client", "Ask a server for a test, drive it, report both ends");
+    command->add_option("HOST", options->host, "The server: an address or a name")->required();
+    command->add_option("-p,--port", options->port, "Its port, for control and data")
+        ->type_name("PORT")
+        ->check(CLI::Range(1, 65535))
+        ->capture_default_str();
+    add_which_flows(*command, *options);
+    add_how_driven(*command, *options);
+    command->add_option("-i,--interval", options->interval, "Time between progress lines: 1s, 100ms")
+        ->type_name("DURATION")
+        ->capture_default_str();
+    command->add_option("--title", options->title, "Stands at the top of the report")->type_name("TEXT");
+    command->add_flag("--json", options->json, "A JSON document (docs/schema/traffic.schema.json)");
+    add_color_option(*command, options->color);
+    command
+        ->add_option("--netns", options->common.netns,
+                     "Send from this network namespace: a name, a PID or a path")
+        ->type_name("NAME|PID|PATH");
+    command->add_flag("-v,--verbose", options->common.verbose,
+                      "Show the features in use, and progress with --json");
+    command->footer(
+        "Examples:\n"
+        "  bondtrace traffic client 10.0.0.2                         one connection, 10 s\n"
+        "  bondtrace traffic client 10.0.0.2 --flows 8 --ports even  as iperf opens them\n"
+        "  bondtrace traffic client 10.0.0.2 --bond bond0 --per-slave 4\n"
+        "  bondtrace traffic client 10.0.0.2 --bond bond0 --ports reach:eth1 --flows 4 --direction both\n"
+        "  bondtrace traffic client 10.0.0.2 --udp --flows 100 --total-rate 1G\n"
+        "  bondtrace traffic client 10.0.0.2 --flows 10000 --for 1m --json > result.json\n"
+        "Ctrl-C ends the test early, with the result so far, at both ends.\n"
+        "Exit status: 0 fine, 1 some flows failed or the server ended it, 3 nothing was measured or\n"
+        "the server was lost, 64 wrong usage.");
+    command->callback([options, &status] { status = run_traffic_client(*options); });
+}
+
+} // namespace
+
+void add_traffic_command(CLI::App& app, ExitStatus& status) {
+    CLI::App* command = app.add_subcommand("traffic", "Many flows between two hosts, chosen and measured");
+    command->require_subcommand(1);
+    add_traffic_server(*command, status);
+    add_client(*command, status);
+    command->footer("Examples:\n"
+                    "  bondtrace traffic server --allow 10.0.0.0/24      on one host\n"
+                    "  bondtrace traffic client 10.0.0.2 --flows 64      on the other\n"
+                    "Neither needs privileges. See bondtrace traffic server --help, client --help.");
+}
+
+} // namespace bondtrace
