@@ -189,7 +189,7 @@ TEST(CaseInKernel, Case02EvenPortsInReverse) {
 // nftables in a namespace of the lab.
 void firewall(const std::string& netns, const std::string& rule) {
     const std::string table =
-        "table inet bt { chain input { type filter hook input priority 0; " + rule + " } }";
+        "table inet bt {\n chain input {\n type filter hook input priority 0;\n" + rule + "\n }\n}";
     ASSERT_TRUE(run(words(fmt::format("ip netns exec {} nft flush ruleset", netns))));
     ASSERT_TRUE(run({"ip", "netns", "exec", netns, "nft", table}));
 }
