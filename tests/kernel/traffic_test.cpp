@@ -57,7 +57,7 @@ TEST_P(Tuples, AreUsedAsAskedForAndTheBytesAgree) {
     }
     ASSERT_EQ(document.at("flows").size(), flows);
     std::map<std::uint64_t, json> by_port;
-    for (const json& flow : traced.at("flows"))
+    for (const json& flow : traced.at("bonds").at(0).at("flows"))
         if (flow.at("remote_port") == 5477) by_port[flow.at("local_port")] = flow;
     std::set<std::uint64_t> asked;
     for (const json& flow : document.at("flows")) {
