@@ -5,18 +5,11 @@
 
 #include <chrono>
 #include <cstdio>
-#include <fstream>
-#include <iterator>
 
 #include <fmt/format.h>
 #include <unistd.h>
 
 namespace bondtrace::test {
-
-std::string read_file(const std::string& path) {
-    std::ifstream file(path);
-    return {std::istreambuf_iterator<char>(file), {}};
-}
 
 Kept::Kept(const std::string& name, const std::vector<std::string>& argv)
     : out_(fmt::format("/tmp/traffic-{}-{}.out", name, getpid())),

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "tests/kernel/support/command.h"
+#include "tests/kernel/support/program.h"
 
 #include <string>
 #include <vector>
@@ -13,8 +14,6 @@
 namespace bondtrace::test {
 
 inline const std::string program = BONDTRACE_PROGRAM;
-
-std::string read_file(const std::string& path);
 
 // A program in the background whose output is kept in files.
 class Kept {
