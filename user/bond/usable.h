@@ -12,8 +12,8 @@ namespace bondtrace {
 
 // Those that are up, with carrier and active, and in 802.3ad members of the active aggregator, in enslave
 // order (bond_update_slave_arr() in drivers/net/bonding/bond_main.c); of a group of links, those that are up
-// with carrier. Meaningful only with Bond::order_known; around a change of links the kernel's own list may lag
-// behind the state by some milliseconds.
+// with carrier. Meaningful only with Bond::order_known; around a change of links the kernel's own list may
+// lag behind the state by some milliseconds.
 std::vector<const Slave*> usable_slaves(const Bond& bond);
 
 // The position of a slave among them; nullopt: it is none of them.

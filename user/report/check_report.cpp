@@ -90,7 +90,9 @@ std::string check_json(const CheckReport& report) {
                          {"in_symbols", support.symbols_readable ? Json(hook.in_symbols) : Json(nullptr)}});
     Json bonds = Json::array();
     for (const Bond& bond : report.bonds)
-        bonds.push_back({{"name", bond.name}, {"mode", bond.group ? Json(nullptr) : Json(to_text(bond.mode))}, {"slaves", bond.slaves.size()}});
+        bonds.push_back({{"name", bond.name},
+                         {"mode", bond.group ? Json(nullptr) : Json(to_text(bond.mode))},
+                         {"slaves", bond.slaves.size()}});
     Json ladder = Json::array();
     for (const CheckReport::Rung& rung : report.rungs) {
         Json holds = Json::object();

@@ -25,6 +25,13 @@ namespace {
 constexpr std::uint64_t connect_timeout_ns = 5'000'000'000;
 constexpr std::uint8_t payload_byte = 0x42, canary_byte = 0xa5;
 
+// What has become of a connection, as a positive errno; 0: it is made.
+int pending_error(int fd) {
+    int error = 0;
+    socklen_t size = sizeof(error);
+    return getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &size) == 0 ? error : errno;
+}
+
 } // namespace
 
 TcpWorker::TcpWorker(EngineShared& shared, std::optional<unsigned> cpu) : Worker(shared, cpu) {
@@ -84,18 +91,25 @@ void TcpWorker::start_connects() {
 
 void TcpWorker::connect_ended(std::size_t slot, int result) {
     Flow& flow = flows_[slot];
-    connecting_.erase(slot);
-    flow.timer_ns = 0;
-    if (const auto local = local_of(flow.fd.get())) {
-        flow.address.local = local->first;
-        flow.address.local_port = local->second;
-    }
+    if (result > 0) result = -pending_error(flow.fd.get()); // of the poll below
     if (result == 0) {
         const auto hello = encode(DataHello{shared_.token, flow.index});
         // The send buffer of a new connection is empty: it takes this at once.
         if (send(flow.fd.get(), hello.data(), hello.size(), MSG_DONTWAIT | MSG_NOSIGNAL) !=
             static_cast<ssize_t>(hello.size()))
             result = -errno;
+        if (result == -EAGAIN) {
+            // io_uring may call a connection made that a router or firewall has refused without the kernel
+            // giving up yet: it still tries, and says in the end what came of it.
+            io_uring_prep_poll_add(ring_->prepare(user_data(Op::connect, slot)), flow.fd.get(), POLLOUT);
+            return;
+        }
+    }
+    connecting_.erase(slot);
+    flow.timer_ns = 0;
+    if (const auto local = local_of(flow.fd.get())) {
+        flow.address.local = local->first;
+        flow.address.local_port = local->second;
     }
     if (result < 0) {
         // It was cancelled since its time was over.
