@@ -18,9 +18,9 @@ template<typename T> void reserve_large(std::vector<T>& vector, std::size_t coun
     vector.reserve(count);
     const std::size_t bytes = vector.capacity() * sizeof(T);
     if (bytes < 2 * large_page) return;
-    const auto start = reinterpret_cast<std::uintptr_t>(vector.data());
-    const auto first = (start + page - 1) / page * page;
-    static_cast<void>(madvise(reinterpret_cast<void*>(first), start + bytes - first, MADV_HUGEPAGE));
+    auto* const start = reinterpret_cast<std::byte*>(vector.data());
+    const std::size_t before = (page - reinterpret_cast<std::uintptr_t>(start) % page) % page;
+    static_cast<void>(madvise(start + before, bytes - before, MADV_HUGEPAGE));
 }
 
 } // namespace bondtrace

@@ -73,7 +73,7 @@ Result<Pace> parse_pace(const std::string& text) {
 }
 
 Result<void> read_amounts(const TrafficClientOptions& options, TestOptions& test, std::size_t flows) {
-    constexpr std::uint64_t most_length = 64U * 1024 * 1024, most_window = 1U << 30;
+    constexpr std::uint64_t most_length = 67'108'864, most_window = 1U << 30; // 64 MiB, 1 GiB
     const auto amount = [](const char* option, const std::string& text, std::uint64_t most,
                            auto& target) -> Result<void> {
         if (text.empty()) return {};
