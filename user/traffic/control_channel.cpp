@@ -52,7 +52,7 @@ Result<void> ControlChannel::send(const Message& message, std::chrono::milliseco
 }
 
 Result<std::optional<Message>> ControlChannel::poll_message() {
-    std::array<char, 16 * 1024> chunk{};
+    std::array<char, 16'384> chunk{};
     while (true) {
         auto message = frames_.next();
         if (!message || *message) return message;

@@ -387,7 +387,7 @@ std::string encode(const Message& message) {
 }
 
 Result<Message> decode(std::string_view text) {
-    const auto bad = [](std::string what) {
+    const auto bad = [](const std::string& what) {
         return fail(ErrorKind::unavailable, "a message of the other end cannot be understood: " + what,
                     "is it bondtrace that answers there?");
     };
