@@ -179,7 +179,7 @@ struct NetemPair : Pair {
 
 TEST(Traffic, UdpCountsWhatNetemLoses) {
     const NetemPair pair;
-    const Counts counts = up_counts(through_netem(pair, "loss 5%", "--cpu 0"));
+    const Counts counts = up_counts(through_netem(pair, "loss 5%"));
     ASSERT_GT(counts.sent, 10'000);
     // netem drops greetings as well, which are asked for again: a few more than datagrams are missing.
     const double drops = dropped(pair);
@@ -187,7 +187,6 @@ TEST(Traffic, UdpCountsWhatNetemLoses) {
     EXPECT_GE(counts.lost, drops - 30);
     EXPECT_NEAR(counts.lost / counts.sent, 0.05, 0.01);
     EXPECT_EQ(counts.duplicated, 0);
-    EXPECT_EQ(counts.reordered, 0) << "from one CPU, nothing overtakes";
 }
 
 TEST(Traffic, UdpCountsWhatNetemDoubles) {
