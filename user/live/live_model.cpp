@@ -353,8 +353,9 @@ void LiveModel::log_changes(const LiveReading& before) {
     if (const std::uint64_t left = reading_.report.losses.uncounted_bonds;
         left > before.report.losses.uncounted_bonds)
         log(EventKind::bad, "bondtrace",
-            fmt::format("{} bond{} made meanwhile and not counted: there is no room for more; start again",
-                        left, left == 1 ? " was" : "s were"));
+            fmt::format(
+                "{} bond{} made meanwhile and not counted: no room, or the module is another; start again",
+                left, left == 1 ? " was" : "s were"));
 }
 
 // Flows that move together, as when a slave goes down, are one event.

@@ -137,11 +137,11 @@ std::string run_losses_text(const FlowsReport& report, const TextStyle& style) {
     add(losses.consumed_unknown,
         "were swallowed by the bond for an unknown reason (it was out of memory, or is newer)");
     if (losses.uncounted_bonds > 0)
-        text +=
-            style.wrap(fmt::format("{} bond{} made meanwhile and not counted: there was no room for more; "
-                                   "start again",
-                                   losses.uncounted_bonds, losses.uncounted_bonds == 1 ? " was" : "s were"),
-                       indent);
+        text += style.wrap(
+            fmt::format("{} bond{} made meanwhile and not counted: no room, or the module is another; "
+                        "start again",
+                        losses.uncounted_bonds, losses.uncounted_bonds == 1 ? " was" : "s were"),
+            indent);
     add(losses.reading_skew,
         "were counted by the kernel while readings were taken: coverage is uncertain by no more than these");
     return text;

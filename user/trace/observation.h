@@ -33,8 +33,7 @@ class Observation {
 
     // Readable when links have changed; call follow() then.
     [[nodiscard]] int fd() const { return monitor_.fd(); }
-    // Follows bonds and slaves that were added, removed or renamed. Fails when the programs have gone with
-    // the bonding module.
+    // Follows bonds and slaves that were added, removed or renamed.
     Result<void> follow();
 
     // What was seen so far; counting goes on. Counters and hooks are read one after the other while frames
@@ -111,6 +110,7 @@ class Observation {
     std::vector<std::string> links_;
     std::vector<std::string> no_room_;
     std::uint32_t max_bonds_ = 0;
+    bool probes_gone_ = false; // with the bonding module: bonds of another one are not counted
     std::uint32_t max_flows_ = 0;
     std::uint64_t skew_ = 0;
     std::chrono::steady_clock::time_point started_;

@@ -62,7 +62,7 @@ bool Observation::is_wanted(const LinkEvent& event) const {
 
 // As open_window() does with the first ones; there is nothing to begin anew here.
 Result<void> Observation::take_up(const LinkEvent& event) {
-    if (watched_.size() >= max_bonds_) {
+    if (probes_gone_ || watched_.size() >= max_bonds_) {
         if (std::find(no_room_.begin(), no_room_.end(), event.name) == no_room_.end())
             no_room_.push_back(event.name);
         return {};
@@ -103,9 +103,7 @@ Result<void> Observation::lose(Watched& watched) {
             if (const auto left = leave(member, member.base); !left) return left;
     // Probes go with the module that they are in; what is loaded again is not probed.
     if (tracer_.attachment() == Attachment::kprobe && access("/sys/module/bonding", F_OK) != 0)
-        return fail(ErrorKind::unavailable,
-                    "the bonding module was unloaded, and the probes in it are gone with it",
-                    "start again when it is loaded (--wait waits for a bond)");
+        probes_gone_ = true;
     return {};
 }
 

@@ -34,7 +34,7 @@ struct Observed {
     std::uint64_t ended_ns = 0; // CLOCK_MONOTONIC
     std::uint32_t max_flows = 0;
     std::vector<ObservedBond> bonds;  // new ones are added behind
-    std::vector<std::string> no_room; // names of bonds that came later and are not counted
+    std::vector<std::string> no_room; // bonds that came later and are not counted: no room, or no probes
     std::vector<FlowEntry> flows;     // FlowEntry::bond is an index into bonds
     bt_stats stats{};
     ProgramStats programs;
