@@ -31,8 +31,4 @@ std::vector<Conversation> join(std::span<const FlowEntry> entries);
 // conversations from reading to reading and join only what is new.
 Conversation conversation_of(const FlowEntry& entry);
 
-// The other way round: an entry of which conversation_of() makes that use of that conversation. `slot` is for
-// its key, in which the slave's number does not stand. For recordings.
-FlowEntry entry_of(const Conversation& conversation, const SlaveUse& use, bool received, std::uint16_t slot);
-
 } // namespace bondtrace

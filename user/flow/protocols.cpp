@@ -6,6 +6,7 @@
 #include <charconv>
 
 #include <fmt/format.h>
+#include <netinet/in.h>
 
 namespace bondtrace {
 namespace {
@@ -77,6 +78,24 @@ std::string protocol_names() {
     for (const EtherType& known : ethertypes)
         names += std::string(known.name) + ", ";
     return names + "llc";
+}
+
+std::uint8_t icmp_counterpart(std::uint8_t protocol, std::uint8_t type) {
+    if (protocol == IPPROTO_ICMP) {
+        switch (type) {
+        case 8:
+            return 0;
+        case 0:
+            return 8;
+        case 13:
+            return 14;
+        case 14:
+            return 13;
+        default:
+            return type;
+        }
+    }
+    return type == 128 ? 129 : type == 129 ? 128 : type;
 }
 
 } // namespace bondtrace

@@ -33,4 +33,11 @@ std::optional<ProtocolId> protocol_by_name(std::string_view name);
 // All names, comma-separated, for messages.
 std::string protocol_names();
 
+// The type of the ICMP or ICMPv6 message that answers `type`, or asks for it; `type` itself when there is
+// none. RFC 792, RFC 4443.
+std::uint8_t icmp_counterpart(std::uint8_t protocol, std::uint8_t type);
+
+// The VLAN ID in a tag's control information (IEEE 802.1Q).
+inline constexpr std::uint16_t vlan_id_mask = 0x0fff;
+
 } // namespace bondtrace

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 // One line of a recording: JSON of unknown origin -> a reading.
 #include "user/base/text.h"
+#include "user/flow/entry.h"
 #include "user/flow/protocols.h"
 #include "user/live/replay.h"
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "tests/unit/flow/flow_builder.h"
+#include "user/flow/entry.h"
 
 #include <map>
 #include <random>
