@@ -6,6 +6,7 @@
 #include "user/traffic/data_header.h"
 #include "user/traffic/engine.h"
 #include "user/traffic/flow_words.h"
+#include "user/traffic/interval_meter.h"
 #include "user/traffic/socket_address.h"
 
 #include <algorithm>
@@ -113,7 +114,7 @@ class ClientTest {
             settle_losses(outcome_.client.flows, outcome_.server->flows);
             settle_losses(outcome_.server->flows, outcome_.client.flows);
         }
-        outcome_.client.intervals = std::move(intervals_);
+        outcome_.client.intervals = meter_.intervals();
         for (const std::string& note : notes_)
             outcome_.client.notes.push_back(note);
         return std::move(outcome_);
@@ -203,7 +204,7 @@ class ClientTest {
                 break;
             }
         }
-        last_totals_ = engine_->totals(); // before anything is sent
+        meter_.begin(engine_->totals()); // before anything is sent
         begin_ = Clock::now();
         engine_->begin();
         return {};
@@ -274,7 +275,7 @@ class ClientTest {
     [[nodiscard]] bool server_sends() const { return request_.options.direction != Direction::up; }
 
     void keep(const Interval& interval) {
-        if (server_intervals_.size() < max_intervals) server_intervals_.push_back(interval);
+        if (server_intervals_.size() < IntervalMeter::most_kept) server_intervals_.push_back(interval);
     }
 
     // Waits for the server, the engine or the user for at most `limit`; true when the user wants it to end.
@@ -308,24 +309,12 @@ class ClientTest {
 
     void tick() {
         finish_interval();
-        if (sink_ && !intervals_.empty()) sink_({intervals_.back(), outcome_.established});
+        if (sink_) sink_({meter_.intervals().back(), outcome_.established});
     }
 
     void finish_interval() {
-        const auto now = static_cast<std::uint64_t>((Clock::now() - begin_).count());
-        const Worker::Totals totals = engine_->totals();
-        const Interval interval{last_interval_ns_,
-                                now,
-                                totals.sent_bytes - last_totals_.sent_bytes,
-                                totals.received_bytes - last_totals_.received_bytes,
-                                totals.sent_packets - last_totals_.sent_packets,
-                                totals.received_packets - last_totals_.received_packets};
-        last_totals_ = totals;
-        last_interval_ns_ = now;
-        if (intervals_.size() < max_intervals) intervals_.push_back(interval);
+        meter_.cut(static_cast<std::uint64_t>((Clock::now() - begin_).count()), engine_->totals());
     }
-
-    static constexpr std::size_t max_intervals = 1'000'000;
 
     const ClientRequest& request_;
     const ProgressSink& sink_;
@@ -336,9 +325,8 @@ class ClientTest {
     TestOutcome outcome_;
     bool server_ended_ = false;
     Clock::time_point begin_{}, last_word_ = Clock::now();
-    std::uint64_t last_interval_ns_ = 0;
-    Worker::Totals last_totals_;
-    std::vector<Interval> intervals_, server_intervals_;
+    IntervalMeter meter_;
+    std::vector<Interval> server_intervals_;
     std::vector<std::string> notes_;
 };
 

@@ -24,10 +24,9 @@ namespace {
 using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
 
-constexpr auto send_limit = 10s;   // until a client takes a message
-constexpr auto arrival_limit = 5s; // for flows that the client says are established
-constexpr auto drain_limit = 5s;   // for the last bytes after the client has finished
-constexpr std::size_t max_intervals = 100'000;
+constexpr auto send_limit = 10s;              // until a client takes a message
+constexpr auto arrival_limit = 5s;            // for flows that the client says are established
+constexpr auto drain_limit = 5s;              // for the last bytes after the client has finished
 constexpr std::size_t spare_descriptors = 64; // of a server, beside the flows
 
 void signal_event(int fd) {
@@ -98,7 +97,7 @@ Result<void> Session::serve() {
     tick();
     EndResult result = engine_->finish();
     give_back();
-    result.intervals = intervals_;
+    result.intervals = meter_.intervals();
     if (driven) driven = report(result);
     event.kind = ServerEvent::Kind::finished;
     event.result = &result;
@@ -259,7 +258,7 @@ Result<void> Session::wait_for_start() {
     while (engine_->established() < client_flows_ && Clock::now() < end)
         if (auto done = turn(10ms); !done) return done;
     established_ = engine_->established();
-    last_totals_ = engine_->totals(); // before anything is sent
+    meter_.begin(engine_->totals()); // before anything is sent
     begin_ = Clock::now();
     engine_->begin();
     return channel_.send(StartedMessage{established_}, send_limit);
@@ -278,7 +277,8 @@ Result<void> Session::drive() {
         if (Clock::now() < next_tick || finish_) continue;
         next_tick += options_.interval;
         tick();
-        if (auto sent = channel_.send(ProgressMessage{intervals_.back()}, send_limit); !sent) return sent;
+        if (auto sent = channel_.send(ProgressMessage{meter_.intervals().back()}, send_limit); !sent)
+            return sent;
     }
     return {};
 }
@@ -292,18 +292,8 @@ void Session::drain() {
 }
 
 void Session::tick() {
-    const auto now = static_cast<std::uint64_t>((Clock::now() - begin_).count());
-    const Worker::Totals totals = engine_->totals();
-    const Interval interval{last_interval_ns_,
-                            now,
-                            totals.sent_bytes - last_totals_.sent_bytes,
-                            totals.received_bytes - last_totals_.received_bytes,
-                            totals.sent_packets - last_totals_.sent_packets,
-                            totals.received_packets - last_totals_.received_packets};
-    last_totals_ = totals;
-    last_interval_ns_ = now;
-    if (intervals_.size() == max_intervals) intervals_.pop_back();
-    intervals_.push_back(interval);
+    const Interval& interval =
+        meter_.cut(static_cast<std::uint64_t>((Clock::now() - begin_).count()), engine_->totals());
     ServerEvent event;
     event.kind = ServerEvent::Kind::progress;
     event.peer = peer_;

@@ -5,6 +5,7 @@
 #include "user/base/fd.h"
 #include "user/traffic/control_channel.h"
 #include "user/traffic/engine.h"
+#include "user/traffic/interval_meter.h"
 #include "user/traffic/server.h"
 
 #include <atomic>
@@ -79,9 +80,7 @@ class Session {
     bool began_ = false, started_ = false, finish_ = false, ended_told_ = false, stopped_ = false;
     std::uint32_t client_flows_ = 0;
     std::chrono::steady_clock::time_point begin_{}, last_word_{};
-    std::uint64_t last_interval_ns_ = 0;
-    Worker::Totals last_totals_;
-    std::vector<Interval> intervals_;
+    IntervalMeter meter_;
     std::thread thread_; // last: everything above is there when it starts
 };
 

@@ -72,15 +72,8 @@ void TcpWorker::start_connects() {
     while (!to_connect_.empty() && connecting_.size() < connects_at_a_time_) {
         const std::size_t slot = to_connect_.front();
         to_connect_.pop_front();
+        if (!open_socket(slot)) continue;
         Flow& flow = flows_[slot];
-        auto fd = open_flow_socket(options(), flow.address);
-        if (!fd) {
-            fail_flow(flow, words_.explain(fd.error(), flow.address, options()).what);
-            settle();
-            continue;
-        }
-        flow.fd = std::move(*fd);
-        flow.state = Flow::State::connecting;
         const auto [remote, added] =
             connecting_.emplace(slot, to_socket_address(flow.address.remote, flow.address.remote_port));
         io_uring_prep_connect(ring_->prepare(user_data(Op::connect, slot)), flow.fd.get(),

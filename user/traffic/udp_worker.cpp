@@ -110,15 +110,8 @@ void UdpWorker::start_hellos() {
     while (!to_greet_.empty() && greeting_ < hellos_at_a_time) {
         const std::size_t slot = to_greet_.front();
         to_greet_.pop_front();
+        if (!open_socket(slot)) continue;
         Flow& flow = flows_[slot];
-        auto fd = open_flow_socket(options(), flow.address);
-        if (!fd) {
-            fail_flow(flow, words_.explain(fd.error(), flow.address, options()).what);
-            settle();
-            continue;
-        }
-        flow.fd = std::move(*fd);
-        flow.state = Flow::State::connecting;
         ++greeting_;
         const SocketAddress remote = to_socket_address(flow.address.remote, flow.address.remote_port);
         if (connect(flow.fd.get(), remote.get(), remote.length) != 0) {

@@ -254,6 +254,19 @@ void Worker::on_interval(Flow& flow) {
     flow.marked = moved;
 }
 
+bool Worker::open_socket(std::size_t slot) {
+    Flow& flow = flows_[slot];
+    auto fd = open_flow_socket(options(), flow.address);
+    if (!fd) {
+        fail_flow(flow, words_.explain(fd.error(), flow.address, options()).what);
+        settle();
+        return false;
+    }
+    flow.fd = std::move(*fd);
+    flow.state = Flow::State::connecting;
+    return true;
+}
+
 void Worker::fail_flow(Flow& flow, std::string failure) {
     if (flow.failure.empty()) flow.failure = std::move(failure);
     flow.state = Flow::State::ended;

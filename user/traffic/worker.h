@@ -154,6 +154,8 @@ class Worker {
 
     [[nodiscard]] const TestOptions& options() const { return shared_.options; }
     void set_timer(std::size_t slot, std::uint64_t at_ns);
+    // Client: the socket of a flow that is to connect; false when there is none and the flow has failed.
+    bool open_socket(std::size_t slot);
     void fail_flow(Flow& flow, std::string failure);
     // Bookkeeping of the shared counts.
     void settle();

@@ -330,13 +330,17 @@ TEST(Loopback, UdpAsFastAsItGoes) {
         const TestOutcome outcome = run(request);
         ASSERT_TRUE(outcome.server);
         EXPECT_EQ(outcome.established, 4U);
+        std::uint64_t received = 0;
         for (std::size_t i = 0; i < 4; ++i) { // what is lost is accounted for
             const FlowResult &client = outcome.client.flows[i], &flow = outcome.server->flows[i];
             ASSERT_TRUE(flow.udp);
-            EXPECT_GT(flow.received_packets, 0U);
+            received += flow.received_packets;
+            EXPECT_GT(client.sent_packets, 0U);
             EXPECT_EQ(flow.received_packets + flow.udp->lost - flow.udp->duplicated, client.sent_packets);
             EXPECT_EQ(flow.udp->duplicated, 0U);
         }
+        // Not of each flow: the server's socket may be full whenever a flow that gets less of the CPU sends.
+        EXPECT_GT(received, 0U);
         if (gso) {
             EXPECT_THAT(outcome.client.features, Contains("udp-segment"));
             EXPECT_THAT(outcome.server->features, Contains("udp-gro"));
