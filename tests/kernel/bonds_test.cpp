@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 // Bonds that are made and removed while others are watched, or waited for.
 #include "tests/kernel/support/pair.h"
+#include "tests/kernel/support/program.h"
 #include "tests/kernel/support/window.h"
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 
 #include <gmock/gmock.h>
 #include <nlohmann/json.hpp>
@@ -104,11 +103,6 @@ TEST(Bonds, WhenThereIsNoRoomForMoreItIsSaid) {
     EXPECT_THAT(observed->no_room, testing::ElementsAre("bond" + std::to_string(Observation::spare + 1)));
 }
 
-std::string text_of(const std::string& path) {
-    std::ifstream file(path);
-    return {std::istreambuf_iterator<char>(file), {}};
-}
-
 // From before the module is loaded to flows on the bond.
 TEST(Bonds, AreWaitedFor) {
     if (std::filesystem::exists("/sys/module/bonding")) {
@@ -120,21 +114,21 @@ TEST(Bonds, AreWaitedFor) {
     const std::string out = "/tmp/bondtrace-wait-out", err = "/tmp/bondtrace-wait-err";
     Background waiting({program, "flows", "bond0", "--wait", "--netns", host.name(), "--for", "1h", "--json"},
                        out, err);
-    ASSERT_TRUE(await([&] { return text_of(err).find("waiting for bond0") != std::string::npos; }));
+    ASSERT_TRUE(await([&] { return read_file(err).find("waiting for bond0") != std::string::npos; }));
     ASSERT_TRUE(run({"modprobe", "bonding", "max_bonds=0"}));
     ASSERT_TRUE(host.ip("link add a0 type veth peer name b0"));
     make_bond(host, balance_xor, {"a0"});
     ASSERT_TRUE(await([&] {
         return capture({"bpftool", "prog", "show"}).out.find("bt_") != std::string::npos;
-    })) << text_of(err);
-    EXPECT_EQ(waiting.stop(SIGINT), 3) << text_of(err) << "no traffic was sent";
-    const json document = json::parse(text_of(out));
+    })) << read_file(err);
+    EXPECT_EQ(waiting.stop(SIGINT), 3) << read_file(err) << "no traffic was sent";
+    const json document = json::parse(read_file(out));
     EXPECT_EQ(document.at("bonds").at(0).at("name"), "bond0");
     EXPECT_EQ(document.at("bonds").at(0).at("removed"), false);
 
     // A signal ends the waiting itself.
     Background forever({program, "audit", "nothere", "--wait", "--netns", host.name()}, out, err);
-    ASSERT_TRUE(await([&] { return text_of(err).find("waiting for nothere") != std::string::npos; }));
+    ASSERT_TRUE(await([&] { return read_file(err).find("waiting for nothere") != std::string::npos; }));
     EXPECT_EQ(forever.stop(SIGTERM), 3);
     ::unlink(out.c_str());
     ::unlink(err.c_str());

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 // The ladder of attachments: every rung sees the same, none leaves anything behind, none disturbs others.
 #include "tests/kernel/support/lab.h"
+#include "tests/kernel/support/program.h"
 #include "tests/kernel/support/window.h"
 
 #include <algorithm>
 #include <csignal>
 #include <cstring>
 #include <fstream>
-#include <iterator>
 #include <map>
 #include <random>
 #include <thread>
@@ -26,11 +26,6 @@ using testing::HasSubstr;
 using testing::Not;
 
 const std::string program = BONDTRACE_PROGRAM;
-
-std::string read_file(const std::string& path) {
-    std::ifstream file(path);
-    return {std::istreambuf_iterator<char>(file), {}};
-}
 
 // What the kernel itself has at the link's place for filters, as tc shows it.
 std::string filters(const std::string& link) {

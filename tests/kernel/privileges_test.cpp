@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 // Rights: what is enough, what is given up, and what is said when some are missing.
 #include "tests/kernel/support/lab.h"
+#include "tests/kernel/support/program.h"
 #include "tests/kernel/support/window.h"
 
 #include <csignal>
 #include <cstdlib>
 #include <fstream>
-#include <iterator>
 #include <sstream>
 
 #include <fmt/format.h>
@@ -50,16 +50,12 @@ TEST(Privileges, ThreeCapabilitiesAreEnough) {
     const std::string out = "/tmp/bondtrace-privileges-out", err = "/tmp/bondtrace-privileges-err";
     Background flows(as_nobody("+bpf,+perfmon,+net_admin", {"flows", "bond0", "--for", "1h", "--json", "-v"}),
                      out, err);
-    const auto text_of = [](const std::string& path) {
-        std::ifstream file(path);
-        return std::string(std::istreambuf_iterator<char>(file), {});
-    };
-    ASSERT_TRUE(await([&] { return text_of(err).find("counting on bond0") != std::string::npos; }))
-        << text_of(err);
+    ASSERT_TRUE(await([&] { return read_file(err).find("counting on bond0") != std::string::npos; }))
+        << read_file(err);
     const auto sent = send_udp(ends.v4_a(), ends.v4_b(), {{40000, 5001, 9, 100}, {40002, 5001, 5, 200}});
     ASSERT_TRUE(sent) << sent.error().what;
-    EXPECT_EQ(flows.stop(SIGINT), 0) << text_of(err);
-    const json document = json::parse(text_of(out));
+    EXPECT_EQ(flows.stop(SIGINT), 0) << read_file(err);
+    const json document = json::parse(read_file(out));
     EXPECT_THAT(document.at("attach").get<std::string>(), testing::AnyOf("kprobe", "tc"));
     std::uint64_t packets = 0;
     for (const json& flow : document.at("bonds").at(0).at("flows"))
@@ -67,7 +63,7 @@ TEST(Privileges, ThreeCapabilitiesAreEnough) {
             for (const json& use : flow.at("tx"))
                 packets += use.at("packets").get<std::uint64_t>();
     EXPECT_EQ(packets, 14U) << document.dump(1);
-    EXPECT_THAT(text_of(err), HasSubstr("cap_sys_admin")) << "why it is not fentry";
+    EXPECT_THAT(read_file(err), HasSubstr("cap_sys_admin")) << "why it is not fentry";
     ::unlink(out.c_str());
     ::unlink(err.c_str());
 }
@@ -94,11 +90,7 @@ TEST(Privileges, WhatIsNotNeededAnyMoreIsGivenUp) {
     const std::string err = "/tmp/bondtrace-privileges-err";
     const Background flows({"ip", "netns", "exec", "bt-a", program, "flows", "bond0", "--for", "1h", "-v"},
                            "/dev/null", err);
-    ASSERT_TRUE(await([&] {
-        std::ifstream file(err);
-        const std::string text(std::istreambuf_iterator<char>(file), {});
-        return text.find("counting on bond0") != std::string::npos;
-    }));
+    ASSERT_TRUE(await([&] { return read_file(err).find("counting on bond0") != std::string::npos; }));
     std::ifstream status("/proc/" + std::to_string(flows.pid()) + "/status");
     std::string line, no_new_privileges;
     std::uint64_t effective = 0, permitted = 0;

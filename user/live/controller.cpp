@@ -4,6 +4,7 @@
 #include "user/base/text.h"
 #include "user/base/units.h"
 #include "user/live/flows_panel.h"
+#include "user/live/line_editor.h"
 #include "user/live/panes.h"
 
 #include <algorithm>
@@ -21,30 +22,6 @@ using std::chrono::milliseconds;
 constexpr std::array intervals = {milliseconds(100),   milliseconds(200),   milliseconds(500),
                                   milliseconds(1000),  milliseconds(2000),  milliseconds(5000),
                                   milliseconds(10000), milliseconds(30000), milliseconds(60000)};
-
-void append_symbol(std::string& text, std::size_t& cursor, char32_t symbol) {
-    const std::string bytes = utf8(symbol);
-    if (text.size() + bytes.size() > max_filter_length) return;
-    text.insert(cursor, bytes);
-    cursor += bytes.size();
-}
-
-std::size_t previous_character(const std::string& text, std::size_t cursor) {
-    if (cursor == 0) return 0;
-    --cursor;
-    while (cursor > 0 && (static_cast<unsigned char>(text[cursor]) & 0xc0) == 0x80)
-        --cursor;
-    return cursor;
-}
-
-std::size_t next_character(const std::string& text, std::size_t cursor) {
-    if (cursor >= text.size()) return text.size();
-    return cursor + first_code_point(std::string_view(text).substr(cursor)).length;
-}
-
-bool is_control(const Key& key, char letter) {
-    return key.code == Key::Code::character && key.symbol == static_cast<char32_t>(letter - 'A' + 1);
-}
 
 } // namespace
 
@@ -147,55 +124,6 @@ void Controller::press_in_menu(const Key& key) {
     }
 }
 
-void Controller::edit(const Key& key) {
-    switch (key.code) {
-    case Key::Code::left:
-        ui_.cursor = previous_character(ui_.input, ui_.cursor);
-        return;
-    case Key::Code::right:
-        ui_.cursor = next_character(ui_.input, ui_.cursor);
-        return;
-    case Key::Code::home:
-        ui_.cursor = 0;
-        return;
-    case Key::Code::end:
-        ui_.cursor = ui_.input.size();
-        return;
-    case Key::Code::backspace: {
-        const std::size_t from = previous_character(ui_.input, ui_.cursor);
-        ui_.input.erase(from, ui_.cursor - from);
-        ui_.cursor = from;
-        return;
-    }
-    case Key::Code::erase:
-        ui_.input.erase(ui_.cursor, next_character(ui_.input, ui_.cursor) - ui_.cursor);
-        return;
-    case Key::Code::character:
-        break;
-    default:
-        return;
-    }
-    if (is_control(key, 'U')) {
-        ui_.input.erase(0, ui_.cursor);
-        ui_.cursor = 0;
-    } else if (is_control(key, 'A')) {
-        ui_.cursor = 0;
-    } else if (is_control(key, 'E')) {
-        ui_.cursor = ui_.input.size();
-    } else if (is_control(key, 'K')) {
-        ui_.input.erase(ui_.cursor);
-    } else if (is_control(key, 'W')) {
-        const std::size_t word_end = ui_.input.find_last_not_of(' ', ui_.cursor == 0 ? 0 : ui_.cursor - 1);
-        const std::size_t blank =
-            word_end == std::string::npos ? word_end : ui_.input.find_last_of(' ', word_end);
-        const std::size_t from = blank == std::string::npos ? 0 : std::min(blank + 1, ui_.cursor);
-        ui_.input.erase(from, ui_.cursor - from);
-        ui_.cursor = from;
-    } else if (key.symbol >= 0x20 && key.symbol != 0x7f) {
-        append_symbol(ui_.input, ui_.cursor, key.symbol);
-    }
-}
-
 void Controller::accept_filter(const LiveModel& model) {
     Filter filter;
     if (ui_.input.find_first_not_of(' ') != std::string::npos) {
@@ -232,7 +160,7 @@ void Controller::press_in_filter(const Key& key, const LiveModel& model) {
         ui_.input_error.clear();
     } else {
         ui_.input_error.clear();
-        edit(key);
+        edit_line(ui_.input, ui_.cursor, key);
     }
 }
 

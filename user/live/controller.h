@@ -47,7 +47,6 @@ class Controller {
     void press_in_help(const Key& key);
     void press_in_menu(const Key& key);
     void press_in_filter(const Key& key, const LiveModel& model);
-    void edit(const Key& key);
     void accept_filter(const LiveModel& model);
     void click(const Key& key, const LiveModel& model, std::size_t width, std::size_t height);
     void move_selection(const LiveModel& model, std::ptrdiff_t by);
