@@ -2,7 +2,7 @@
 #include "user/traffic/control_message.h"
 
 #include "user/base/text.h"
-#include "user/bond/json_members.h"
+#include "user/traffic/control_reader.h"
 #include "user/traffic/option_names.h"
 
 #include <algorithm>
@@ -137,88 +137,7 @@ struct Body {
 
 // --- reading
 
-// Members that must be there, on top of JsonMembers, which lets them be absent.
-class Reader {
-  public:
-    Reader(const json& object, std::string where, std::optional<JsonProblem>& wrong)
-        : members_(object, std::move(where), wrong) {}
-
-    template<typename Number>
-    Number number(const char* name, Number most = std::numeric_limits<Number>::max()) const {
-        const json* const value = members_.find(name);
-        if (value && value->is_number_unsigned() &&
-            value->get<std::uint64_t>() <= static_cast<std::uint64_t>(most))
-            return static_cast<Number>(value->get<std::uint64_t>());
-        members_.complain(name, fmt::format("is no whole number from 0 to {}", most));
-        return 0;
-    }
-    [[nodiscard]] double real(const char* name, double most) const {
-        const json* const value = members_.find(name);
-        if (value && value->is_number()) {
-            const double real = value->get<double>();
-            if (std::isfinite(real) && real >= 0 && real <= most) return real;
-        }
-        members_.complain(name, fmt::format("is no number from 0 to {}", most));
-        return 0;
-    }
-    [[nodiscard]] bool truth(const char* name) const {
-        const json* const value = members_.find(name);
-        if (value && value->is_boolean()) return value->get<bool>();
-        members_.complain(name, "is neither true nor false");
-        return false;
-    }
-    [[nodiscard]] std::string text(const char* name, std::size_t most = max_text) const {
-        const json* const value = members_.find(name);
-        return value ? text_of(*value, name, most) : (members_.complain(name, "is missing"), std::string{});
-    }
-    [[nodiscard]] std::vector<std::string> texts(const char* name, std::size_t most) const {
-        std::vector<std::string> texts;
-        if (const json* const value = array(name, most))
-            for (const json& item : *value)
-                texts.push_back(text_of(item, name, max_text));
-        return texts;
-    }
-    [[nodiscard]] const json* array(const char* name, std::size_t most) const {
-        const json* const value = members_.find(name);
-        if (value && value->is_array() && value->size() <= most) return value;
-        members_.complain(name, fmt::format("is no list of at most {}", most));
-        return nullptr;
-    }
-    [[nodiscard]] std::optional<Reader> object(const char* name, std::optional<JsonProblem>& wrong) const {
-        const json* const value = members_.find(name);
-        if (value && value->is_object()) return Reader(*value, name, wrong);
-        members_.complain(name, "is no object");
-        return std::nullopt;
-    }
-    // One of the words that `parse` knows.
-    template<typename Enum>
-    Enum word(const char* name, std::optional<Enum> (*parse)(std::string_view)) const {
-        const auto value = parse(text(name));
-        if (!value) members_.complain(name, "is a word of an unknown meaning");
-        return value.value_or(Enum{});
-    }
-    [[nodiscard]] IpAddress address(const char* name) const {
-        const auto value = parse_ip(text(name));
-        if (!value) members_.complain(name, "is no IP address");
-        return value.value_or(IpAddress{});
-    }
-    [[nodiscard]] bool has(const char* name) const { return members_.find(name) != nullptr; }
-    void complain(const char* name, std::string_view what) const { members_.complain(name, what); }
-
-  private:
-    [[nodiscard]] std::string text_of(const json& value, const char* name, std::size_t most) const {
-        const auto* const text = value.get_ptr<const std::string*>();
-        if (text && text->size() <= most) return *text;
-        members_.complain(name, fmt::format("is no text of at most {} bytes", most));
-        return {};
-    }
-
-    JsonMembers members_;
-};
-
-using Wrong = std::optional<JsonProblem>;
-
-TestOptions read_options(const Reader& from) {
+TestOptions read_options(const ControlReader& from) {
     TestOptions options;
     options.transport = from.word("transport", parse_transport);
     options.direction = from.word("direction", parse_direction);
@@ -242,13 +161,13 @@ TestOptions read_options(const Reader& from) {
     return options;
 }
 
-Interval read_interval(const Reader& from) {
+Interval read_interval(const ControlReader& from) {
     return {from.number<std::uint64_t>("begin_ns"),     from.number<std::uint64_t>("end_ns"),
             from.number<std::uint64_t>("sent_bytes"),   from.number<std::uint64_t>("received_bytes"),
             from.number<std::uint64_t>("sent_packets"), from.number<std::uint64_t>("received_packets")};
 }
 
-FlowResult read_flow(const Reader& from, Wrong& wrong) {
+FlowResult read_flow(const ControlReader& from, Wrong& wrong) {
     FlowResult flow;
     flow.established = from.truth("established");
     if (from.has("failure")) flow.failure = from.text("failure", 3 * max_failure);
@@ -272,7 +191,7 @@ FlowResult read_flow(const Reader& from, Wrong& wrong) {
     return flow;
 }
 
-SummaryMessage read_summary(const Reader& from) {
+SummaryMessage read_summary(const ControlReader& from) {
     SummaryMessage message;
     message.flows = from.number<std::uint32_t>("flows", max_flows);
     message.result.elapsed_ns = from.number<std::uint64_t>("elapsed_ns");
@@ -287,7 +206,7 @@ SummaryMessage read_summary(const Reader& from) {
     return message;
 }
 
-Token read_token(const Reader& from) {
+Token read_token(const ControlReader& from) {
     Token token{};
     const std::string text = from.text("token");
     bool good = text.size() == 2 * token.size();
@@ -300,7 +219,7 @@ Token read_token(const Reader& from) {
     return token;
 }
 
-FlowsMessage read_flows(const Reader& from, Wrong& wrong) {
+FlowsMessage read_flows(const ControlReader& from, Wrong& wrong) {
     FlowsMessage message;
     message.first = from.number<std::uint32_t>("first", max_flows);
     const json* const flows = from.array("flows", max_flows_chunk);
@@ -310,14 +229,14 @@ FlowsMessage read_flows(const Reader& from, Wrong& wrong) {
             from.complain("flows", "has something that is no object");
             break;
         }
-        message.flows.push_back(read_flow(Reader(flow, "flow", wrong), wrong));
+        message.flows.push_back(read_flow(ControlReader(flow, "flow", wrong), wrong));
     }
     return message;
 }
 
 constexpr auto flow_limit = static_cast<std::uint32_t>(max_flows);
 
-Message read_body(std::size_t type, const Reader& from, Wrong& wrong) {
+Message read_body(std::size_t type, const ControlReader& from, Wrong& wrong) {
     switch (type) {
     case 0:
         return HelloMessage{from.number<std::uint32_t>("protocol"), from.text("version")};
@@ -403,7 +322,7 @@ Result<Message> decode(std::string_view text) {
     if (known == type_names.end()) return bad(fmt::format("its type is '{}'", sanitize(name->substr(0, 32))));
     Wrong wrong;
     Message message = read_body(static_cast<std::size_t>(known - type_names.begin()),
-                                Reader(document, *name, wrong), wrong);
+                                ControlReader(document, *name, wrong), wrong);
     if (wrong) return bad(wrong->what);
     return message;
 }
