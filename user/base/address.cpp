@@ -32,6 +32,10 @@ std::string to_text(const IpAddress& ip) {
     return text.data();
 }
 
+std::string endpoint_text(const IpAddress& ip, std::uint16_t port) {
+    return ip.v6 ? fmt::format("[{}]:{}", to_text(ip), port) : fmt::format("{}:{}", to_text(ip), port);
+}
+
 std::optional<IpAddress> parse_ip(std::string_view text) {
     const std::string zero_terminated(text);
     IpAddress ip;

@@ -28,6 +28,8 @@ struct IpAddress {
 
 // Canonical text, RFC 5952 for IPv6.
 std::string to_text(const IpAddress& ip);
+// "192.0.2.1:5477", "[2001:db8::1]:5477".
+std::string endpoint_text(const IpAddress& ip, std::uint16_t port);
 // Parses IPv4 dotted quad or IPv6 text (no zone); nullopt for anything else.
 std::optional<IpAddress> parse_ip(std::string_view text);
 

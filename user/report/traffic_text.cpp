@@ -57,10 +57,6 @@ Table make_table() {
     return Table(std::move(columns));
 }
 
-std::string socket_text(const IpAddress& ip, std::uint16_t port) {
-    return ip.v6 ? fmt::format("[{}]:{}", to_text(ip), port) : fmt::format("{}:{}", to_text(ip), port);
-}
-
 // What both directions' receivers say of a UDP flow, added up.
 struct UdpTotal {
     std::uint64_t packets = 0, lost = 0, reordered = 0, duplicated = 0;
@@ -85,8 +81,8 @@ void add_row(Table& table, const TrafficReport& report, const FlowRow& row, cons
     std::vector<Cell> cells(column_count);
     const auto set = [&](TrafficColumn column, std::string text) { cells[column] = {{std::move(text)}}; };
     set(number, std::to_string(row.index));
-    set(local, socket_text(row.address.local, row.address.local_port));
-    set(remote, socket_text(row.address.remote, row.address.remote_port));
+    set(local, endpoint_text(row.address.local, row.address.local_port));
+    set(remote, endpoint_text(row.address.remote, row.address.remote_port));
     const PortPlan& plan = report.plan;
     if (row.index < plan.slave_of.size() && plan.slave_of[row.index] < plan.slaves.size())
         cells[slave] = {{style.clean(plan.slaves[plan.slave_of[row.index]]),

@@ -5,7 +5,6 @@
 #include <cstring>
 
 #include <arpa/inet.h>
-#include <fmt/format.h>
 #include <netinet/in.h>
 
 namespace bondtrace::traffic {
@@ -48,11 +47,6 @@ std::optional<std::pair<IpAddress, std::uint16_t>> from_socket_address(const Soc
         std::memcpy(ip.bytes.data(), &in6.sin6_addr, sizeof(in6.sin6_addr));
     }
     return std::pair{ip, ntohs(in6.sin6_port)};
-}
-
-std::string endpoint_text(const IpAddress& address, std::uint16_t port) {
-    return address.v6 ? fmt::format("[{}]:{}", to_text(address), port)
-                      : fmt::format("{}:{}", to_text(address), port);
 }
 
 } // namespace bondtrace::traffic

@@ -26,7 +26,4 @@ SocketAddress to_socket_address(const IpAddress& address, std::uint16_t port);
 // Address and port; an IPv4 address mapped into IPv6 becomes IPv4. nullopt for other families.
 std::optional<std::pair<IpAddress, std::uint16_t>> from_socket_address(const SocketAddress& address);
 
-// "192.0.2.1:5477", "[2001:db8::1]:5477".
-std::string endpoint_text(const IpAddress& address, std::uint16_t port);
-
 } // namespace bondtrace::traffic
