@@ -14,6 +14,7 @@
 #include <cerrno>
 #include <chrono>
 #include <memory>
+#include <utility>
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -69,17 +70,8 @@ Result<Fd> connect_control(const ClientRequest& request) {
 
 // The longest payload of a UDP datagram to `host` that is not fragmented, by the route's MTU.
 std::uint32_t unfragmented_payload(const IpAddress& host) {
-    constexpr std::uint32_t udp_header = 8, ipv4_header = 20, ipv6_header = 40, fallback_mtu = 1'500;
-    int mtu = 0;
-    socklen_t length = sizeof(mtu);
-    const Fd fd(socket(host.v6 ? AF_INET6 : AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
-    const SocketAddress remote = to_socket_address(host, default_port);
-    const bool known = fd.valid() && connect(fd.get(), remote.get(), remote.length) == 0 && // sends nothing
-                       getsockopt(fd.get(), host.v6 ? IPPROTO_IPV6 : IPPROTO_IP, host.v6 ? IPV6_MTU : IP_MTU,
-                                  &mtu, &length) == 0;
-    const std::uint32_t packet =
-        known ? static_cast<std::uint32_t>(std::clamp(mtu, 576, 65'000)) : fallback_mtu;
-    return packet - udp_header - (host.v6 ? ipv6_header : ipv4_header);
+    constexpr std::uint32_t udp_header = 8, ipv4_header = 20, ipv6_header = 40;
+    return path_mtu(host) - udp_header - (host.v6 ? ipv6_header : ipv4_header);
 }
 
 // A receiver does not see what is lost after the last datagram that it got. With both ends' counts it is
@@ -108,6 +100,7 @@ class ClientTest {
         if (!outcome_.broken)
             if (const auto collected = collect(); !collected) outcome_.broken = collected.error();
         engine_->stop_sending();
+        tell_collected();
         outcome_.client = engine_->finish();
         outcome_.findings = engine_->findings();
         if (outcome_.server && request_.options.transport == Transport::udp) {
@@ -153,11 +146,13 @@ class ClientTest {
                             channel_->peer(), hello->protocol, sanitize(hello->version), protocol_version,
                             request_.version),
                 "install the same version of bondtrace at both ends");
-        RequestMessage request{request_.options, static_cast<std::uint32_t>(request_.flows.size())};
+        const RequestMessage request{request_.options, static_cast<std::uint32_t>(request_.flows.size()),
+                                     request_.trace};
         if (auto sent = channel_->send(request, send_limit); !sent) return sent;
         const auto accepted = expect<AcceptedMessage>(answer_limit);
         if (!accepted) return tl::make_unexpected(accepted.error());
         token_ = accepted->token;
+        outcome_.untraced = sanitize(accepted->untraced);
         return {};
     }
 
@@ -249,6 +244,7 @@ class ClientTest {
             if (!*message) continue;
             if (auto* const summary = std::get_if<SummaryMessage>(&**message)) {
                 if (flows || summary->flows != request_.flows.size()) return out_of_turn("summary");
+                tell_collected();
                 flows = summary->flows;
                 server = std::move(summary->result);
                 server.flows.reserve(*flows);
@@ -257,8 +253,15 @@ class ClientTest {
                     chunk->flows.size() > *flows - server.flows.size())
                     return out_of_turn("flows");
                 std::move(chunk->flows.begin(), chunk->flows.end(), std::back_inserter(server.flows));
+            } else if (auto* const trace = std::get_if<TraceMessage>(&**message)) {
+                if (outcome_.far || !request_.trace) return out_of_turn("trace");
+                begin_trace(*trace);
+            } else if (auto* const traced = std::get_if<TracedMessage>(&**message)) {
+                if (!take_traced(*traced)) return out_of_turn("traced");
             } else if (std::holds_alternative<DoneMessage>(**message)) {
                 if (!flows || server.flows.size() != *flows) return out_of_turn("done");
+                if (outcome_.far && outcome_.far->flows.size() != request_.flows.size())
+                    return out_of_turn("done");
                 server.intervals = std::move(server_intervals_);
                 outcome_.server = std::move(server);
                 return {};
@@ -266,6 +269,31 @@ class ClientTest {
                 keep(progress->interval);
             }
         }
+    }
+
+    void begin_trace(TraceMessage& message) {
+        if (message.failure.empty())
+            outcome_.far = std::move(message.trace);
+        else
+            outcome_.untraced = sanitize(message.failure);
+    }
+
+    // False for what does not follow on what is there, or names a slave that is not.
+    bool take_traced(TracedMessage& message) {
+        if (!outcome_.far || message.first != outcome_.far->flows.size() ||
+            message.flows.size() > request_.flows.size() - outcome_.far->flows.size())
+            return false;
+        for (TracedFlow& flow : message.flows) {
+            for (const auto* uses : {&flow.tx, &flow.rx})
+                for (const TracedUse& use : *uses)
+                    if (use.slave >= outcome_.far->slaves.size()) return false;
+            outcome_.far->flows.push_back(std::move(flow));
+        }
+        return true;
+    }
+
+    void tell_collected() {
+        if (request_.collected && !std::exchange(told_, true)) request_.collected();
     }
 
     Result<void> out_of_turn(std::string_view what) const {
@@ -323,7 +351,7 @@ class ClientTest {
     std::unique_ptr<Engine> engine_;
     Token token_{};
     TestOutcome outcome_;
-    bool server_ended_ = false;
+    bool server_ended_ = false, told_ = false;
     Clock::time_point begin_{}, last_word_ = Clock::now();
     IntervalMeter meter_;
     std::vector<Interval> server_intervals_;
@@ -331,6 +359,18 @@ class ClientTest {
 };
 
 } // namespace
+
+std::uint32_t path_mtu(const IpAddress& host) {
+    constexpr std::uint32_t fallback = 1'500;
+    int mtu = 0;
+    socklen_t length = sizeof(mtu);
+    const Fd fd(socket(host.v6 ? AF_INET6 : AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+    const SocketAddress remote = to_socket_address(host, default_port);
+    const bool known = fd.valid() && connect(fd.get(), remote.get(), remote.length) == 0 && // sends nothing
+                       getsockopt(fd.get(), host.v6 ? IPPROTO_IPV6 : IPPROTO_IP, host.v6 ? IPV6_MTU : IP_MTU,
+                                  &mtu, &length) == 0;
+    return known ? static_cast<std::uint32_t>(std::clamp(mtu, 576, 65'000)) : fallback;
+}
 
 Result<TestOutcome> run_client(const ClientRequest& request, const ProgressSink& sink, StopToken stop) {
     if (request.options.transport == Transport::tcp || request.options.length != 0)

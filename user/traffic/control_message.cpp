@@ -3,6 +3,7 @@
 
 #include "user/base/text.h"
 #include "user/traffic/control_reader.h"
+#include "user/traffic/control_trace.h"
 #include "user/traffic/option_names.h"
 
 #include <algorithm>
@@ -20,8 +21,8 @@ namespace {
 using nlohmann::json;
 
 constexpr std::array<std::string_view, std::variant_size_v<Message>> type_names{
-    "hello",    "refusal", "request", "accepted", "start", "started",
-    "progress", "ended",   "finish",  "summary",  "flows", "done"};
+    "hello", "refusal", "request", "accepted", "start", "started", "progress",
+    "ended", "finish",  "summary", "flows",    "trace", "traced",  "done"};
 
 // The longest test: what keeps nanoseconds and sums of bytes far from overflowing.
 constexpr std::uint64_t max_duration_ns = 7ULL * 24 * 3600 * 1'000'000'000;
@@ -30,10 +31,6 @@ constexpr double max_rate = 1e13;
 constexpr std::uint32_t max_length = 64U * 1024 * 1024;
 constexpr std::uint32_t max_window = 1U << 30;
 constexpr std::uint32_t max_threads = 1024;
-
-std::string safe(std::string_view text) {
-    return valid_utf8(text.substr(0, max_text));
-}
 
 std::string hex(const Token& token) {
     std::string text;
@@ -115,9 +112,11 @@ struct Body {
         return {{"reason", safe(message.reason)}, {"advice", safe(message.advice)}};
     }
     json operator()(const RequestMessage& message) const {
-        return {{"flows", message.flows}, {"options", to_json(message.options)}};
+        return {{"flows", message.flows}, {"options", to_json(message.options)}, {"trace", message.trace}};
     }
-    json operator()(const AcceptedMessage& message) const { return {{"token", hex(message.token)}}; }
+    json operator()(const AcceptedMessage& message) const {
+        return {{"token", hex(message.token)}, {"untraced", safe(message.untraced)}};
+    }
     json operator()(const StartMessage& message) const { return {{"flows", message.flows}}; }
     json operator()(const StartedMessage& message) const { return {{"flows", message.flows}}; }
     json operator()(const ProgressMessage& message) const {
@@ -132,6 +131,8 @@ struct Body {
             flows.push_back(to_json(flow));
         return {{"first", message.first}, {"flows", std::move(flows)}};
     }
+    json operator()(const TraceMessage& message) const { return trace_body(message); }
+    json operator()(const TracedMessage& message) const { return trace_body(message); }
     json operator()(const DoneMessage&) const { return json::object(); }
 };
 
@@ -247,10 +248,11 @@ Message read_body(std::size_t type, const ControlReader& from, Wrong& wrong) {
         message.flows = from.number<std::uint32_t>("flows", flow_limit);
         if (message.flows == 0) from.complain("flows", "is 0");
         if (const auto options = from.object("options", wrong)) message.options = read_options(*options);
+        message.trace = from.truth("trace");
         return message;
     }
     case 3:
-        return AcceptedMessage{read_token(from)};
+        return AcceptedMessage{read_token(from), from.text("untraced")};
     case 4:
         return StartMessage{from.number<std::uint32_t>("flows", flow_limit)};
     case 5:
@@ -268,6 +270,10 @@ Message read_body(std::size_t type, const ControlReader& from, Wrong& wrong) {
         return read_summary(from);
     case 10:
         return read_flows(from, wrong);
+    case 11:
+        return read_trace(from, wrong);
+    case 12:
+        return read_traced(from);
     default:
         return DoneMessage{};
     }

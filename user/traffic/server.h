@@ -7,6 +7,7 @@
 
 #include "user/base/result.h"
 #include "user/traffic/client.h"
+#include "user/traffic/end_trace.h"
 #include "user/traffic/features.h"
 #include "user/traffic/options.h"
 #include "user/traffic/results.h"
@@ -35,6 +36,7 @@ struct ServerConfig {
     bool once = false;                 // ends after the first test
     std::string version;               // of this program, for the clients' messages
     FeatureSet masked;                 // what is not used, for tests
+    TracerFactory trace;               // for clients that ask for it; empty: nothing is traced
     ServerLimits limits;
 };
 

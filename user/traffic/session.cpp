@@ -74,6 +74,8 @@ void Session::give_back() {
     }
     if (std::exchange(counted_, false)) shared_.flows.fetch_sub(flows_);
     if (std::exchange(udp_, false)) shared_.udp_taken.store(false);
+    tracer_.reset();
+    if (std::exchange(tracing_, false)) shared_.tracer_taken.store(false);
 }
 
 Result<void> Session::serve() {
@@ -95,10 +97,17 @@ Result<void> Session::serve() {
     engine_->stop_sending();
     if (driven) drain();
     tick();
+    {
+        const std::lock_guard lock(mutex_);
+        open_ = false;
+    }
     EndResult result = engine_->finish();
-    give_back();
+    // The flows' sockets stay open until the client has stopped counting as well: their end is no traffic of
+    // the test.
+    end_trace(result);
     result.intervals = meter_.intervals();
     if (driven) driven = report(result);
+    give_back();
     event.kind = ServerEvent::Kind::finished;
     event.result = &result;
     if (!driven) {
@@ -195,7 +204,24 @@ Result<void> Session::create(const RequestMessage& request) {
         adopted_.assign(flows_, false);
         open_ = true;
     }
-    return channel_.send(AcceptedMessage{token}, send_limit);
+    // Before the client opens a flow, so that its first packet is seen.
+    const std::string untraced = request.trace ? begin_trace() : std::string{};
+    return channel_.send(AcceptedMessage{token, untraced}, send_limit);
+}
+
+// Why it is not traced; empty: it is.
+std::string Session::begin_trace() {
+    if (!shared_.config.trace) return "the server was started without --trace BOND";
+    if (shared_.tracer_taken.exchange(true)) return "the server is tracing another test";
+    tracing_ = true;
+    auto tracer = shared_.config.trace(flows_);
+    if (!tracer) return tracer.error().what;
+    tracer_ = std::move(*tracer);
+    return {};
+}
+
+void Session::end_trace(const EndResult& result) {
+    if (tracer_) trace_ = tracer_->finish(options_.transport, result.flows);
 }
 
 bool Session::adopt(const Token& token, std::uint32_t flow, const FlowAddress& address, Fd& connection) {
@@ -323,7 +349,31 @@ Result<void> Session::report(EndResult& result) {
                            result.flows.begin() + static_cast<std::ptrdiff_t>(end));
         if (auto sent = channel_.send(chunk, send_limit); !sent) return sent;
     }
+    if (auto reported = report_trace(); !reported) return reported;
+    give_back();
     return channel_.send(DoneMessage{}, send_limit);
+}
+
+Result<void> Session::report_trace() {
+    if (!trace_) return {};
+    TraceMessage message;
+    if (!*trace_) {
+        message.failure = trace_->error().what;
+        return channel_.send(message, send_limit);
+    }
+    const std::vector<TracedFlow> flows = std::exchange((*trace_)->flows, {});
+    message.trace = std::move(**trace_);
+    message.flows = static_cast<std::uint32_t>(flows.size());
+    if (auto sent = channel_.send(message, send_limit); !sent) return sent;
+    for (std::size_t first = 0; first < flows.size(); first += max_traced_chunk) {
+        const auto end = std::min(first + max_traced_chunk, flows.size());
+        TracedMessage chunk;
+        chunk.first = static_cast<std::uint32_t>(first);
+        chunk.flows.assign(flows.begin() + static_cast<std::ptrdiff_t>(first),
+                           flows.begin() + static_cast<std::ptrdiff_t>(end));
+        if (auto sent = channel_.send(chunk, send_limit); !sent) return sent;
+    }
+    return {};
 }
 
 } // namespace bondtrace::traffic

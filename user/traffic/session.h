@@ -26,8 +26,9 @@ struct ServerShared {
     std::uint16_t port = 0;     // in force
     ServerSink sink;
     std::mutex sink_mutex;
-    std::atomic<std::size_t> flows = 0;  // of all tests
-    std::atomic<bool> udp_taken = false; // one UDP test at a time: the port is one
+    std::atomic<std::size_t> flows = 0;     // of all tests
+    std::atomic<bool> udp_taken = false;    // one UDP test at a time: the port is one
+    std::atomic<bool> tracer_taken = false; // one traced test at a time: programs and maps cost memory
     std::atomic<std::uint64_t> tests = 0, partial = 0;
     std::atomic<int> listen_fd = -1;
     Fd stop;    // eventfd: all sessions end
@@ -61,7 +62,10 @@ class Session {
     Result<void> turn(std::chrono::milliseconds limit);
     void drain();
     void tick();
+    std::string begin_trace();
+    void end_trace(const EndResult& result);
     Result<void> report(EndResult& result);
+    Result<void> report_trace();
 
     ServerShared& shared_;
     ControlChannel channel_;
@@ -76,7 +80,9 @@ class Session {
 
     TestOptions options_;
     std::uint32_t flows_ = 0, established_ = 0;
-    bool counted_ = false, udp_ = false; // what is given back at the end
+    bool counted_ = false, udp_ = false, tracing_ = false; // what is given back at the end
+    std::unique_ptr<TestTracer> tracer_;
+    std::optional<Result<EndTrace>> trace_;
     bool began_ = false, started_ = false, finish_ = false, ended_told_ = false, stopped_ = false;
     std::uint32_t client_flows_ = 0;
     std::chrono::steady_clock::time_point begin_{}, last_word_{};

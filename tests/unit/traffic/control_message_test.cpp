@@ -109,6 +109,70 @@ TEST(ControlMessage, ResultsKeepEveryNumber) {
     EXPECT_FALSE(back.flows[1].tcp || back.flows[1].udp);
 }
 
+TEST(ControlMessage, TraceKeepsEveryNumber) {
+    TraceMessage message;
+    message.flows = 2;
+    message.failure = "why";
+    message.trace.bond = "bond1";
+    message.trace.mode = "802.3ad";
+    message.trace.policy = "layer3+4";
+    message.trace.attach = "kprobe";
+    message.trace.notes = {"a note"};
+    message.trace.slaves = {{"p0", true, 25'000, 1, 2, 3, 4, 1.0, 0.25},
+                            {"p1", false, {}, 5, 6, 7, 8, {}, {}}};
+    const TraceMessage back = round_trip(message);
+    EXPECT_EQ(back.flows, 2U);
+    EXPECT_EQ(back.failure, "why");
+    EXPECT_EQ(back.trace.bond, "bond1");
+    EXPECT_EQ(back.trace.mode, "802.3ad");
+    EXPECT_EQ(back.trace.policy, "layer3+4");
+    EXPECT_EQ(back.trace.attach, "kprobe");
+    EXPECT_THAT(back.trace.notes, ElementsAre("a note"));
+    ASSERT_EQ(back.trace.slaves.size(), 2U);
+    const TracedSlave& first = back.trace.slaves[0];
+    EXPECT_EQ(first.name, "p0");
+    EXPECT_TRUE(first.usable);
+    EXPECT_EQ(first.speed_mbps, 25'000U);
+    EXPECT_EQ(first.tx_bytes, 1U);
+    EXPECT_EQ(first.rx_bytes, 2U);
+    EXPECT_EQ(first.tx_counter_bytes, 3U);
+    EXPECT_EQ(first.rx_counter_bytes, 4U);
+    EXPECT_EQ(first.tx_coverage, 1.0);
+    EXPECT_EQ(first.rx_coverage, 0.25);
+    EXPECT_FALSE(back.trace.slaves[1].speed_mbps || back.trace.slaves[1].tx_coverage);
+
+    TracedMessage flows;
+    flows.first = 64;
+    flows.flows = {{{{0, 10, 1'000}, {1, 1, 60}}, {{1, 9, 900}}}, {}};
+    const TracedMessage traced = round_trip(flows);
+    EXPECT_EQ(traced.first, 64U);
+    ASSERT_EQ(traced.flows.size(), 2U);
+    EXPECT_THAT(traced.flows[0].tx, ElementsAre(TracedUse{0, 10, 1'000}, TracedUse{1, 1, 60}));
+    EXPECT_THAT(traced.flows[0].rx, ElementsAre(TracedUse{1, 9, 900}));
+    EXPECT_TRUE(traced.flows[1].tx.empty() && traced.flows[1].rx.empty());
+}
+
+TEST(ControlMessage, ATraceThatCannotBeIsRefused) {
+    TracedMessage flows;
+    flows.flows = {{{{0, 1, 2}}, {}}};
+    const json good = json::parse(encode(flows));
+    const auto with_uses = [&](const json& uses) {
+        json changed = good;
+        changed["flows"][0]["tx"] = uses;
+        return changed.dump();
+    };
+    EXPECT_TRUE(decode(with_uses(json::parse("[[63,1,2]]"))).has_value());
+    EXPECT_THAT(error_of(with_uses(json::parse("[[64,1,2]]"))), HasSubstr("traced.flows"));
+    EXPECT_THAT(error_of(with_uses(json::parse("[[-1,1,2]]"))), HasSubstr("traced.flows"));
+    EXPECT_THAT(error_of(with_uses(json::parse("[[0,1]]"))), HasSubstr("traced.flows"));
+    EXPECT_THAT(error_of(with_uses(json::parse("[0,1,2]"))), HasSubstr("traced.flows"));
+    EXPECT_THAT(error_of(with_uses(json::parse("{}"))), HasSubstr("traced.flows"));
+    json many = json::array();
+    for (std::size_t i = 0; i <= max_traced_uses; ++i)
+        many.push_back({0, 1, 2});
+    EXPECT_THAT(error_of(with_uses(many)), HasSubstr("traced.flows"));
+}
+
 TEST(ControlMessage, SummaryKeepsEveryNumber) {
     SummaryMessage summary;
     summary.flows = 3;

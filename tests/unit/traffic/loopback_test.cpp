@@ -15,32 +15,6 @@ using testing::IsEmpty;
 using testing::Not;
 using namespace std::chrono_literals;
 
-TestOutcome run(const ClientRequest& request, StopToken stop = {}) {
-    auto outcome = run_client(request, {}, stop);
-    EXPECT_TRUE(outcome) << outcome.error().what;
-    return outcome ? std::move(*outcome) : TestOutcome{};
-}
-
-// Nothing failed, and every byte that one end sent was received by the other, flow by flow.
-void expect_complete(const TestOutcome& outcome) {
-    EXPECT_FALSE(outcome.broken) << outcome.broken->what;
-    EXPECT_EQ(outcome.established, outcome.asked);
-    ASSERT_TRUE(outcome.server);
-    ASSERT_EQ(outcome.client.flows.size(), outcome.asked);
-    ASSERT_EQ(outcome.server->flows.size(), outcome.asked);
-    for (std::size_t i = 0; i < outcome.asked; ++i) {
-        const FlowResult &client = outcome.client.flows[i], &server = outcome.server->flows[i];
-        EXPECT_TRUE(client.established && server.established) << i;
-        EXPECT_EQ(client.failure + server.failure, "") << i;
-        EXPECT_EQ(client.sent_bytes, server.received_bytes) << i;
-        EXPECT_EQ(server.sent_bytes, client.received_bytes) << i;
-        EXPECT_EQ(client.address.local, server.address.remote) << i;
-        EXPECT_EQ(client.address.local_port, server.address.remote_port) << i;
-        EXPECT_EQ(client.address.remote, server.address.local) << i;
-        EXPECT_EQ(client.address.remote_port, server.address.local_port) << i;
-    }
-}
-
 struct Kind {
     const char* name;
     Direction direction;

@@ -68,4 +68,9 @@ struct Sums {
 };
 Sums sums_of(const EndResult& end);
 
+// As run_client(), without progress; a failure of the test when it fails.
+TestOutcome run(const ClientRequest& request, StopToken stop = {});
+// Nothing failed, and every byte that one end sent was received by the other, flow by flow.
+void expect_complete(const TestOutcome& outcome);
+
 } // namespace bondtrace::traffic

@@ -20,12 +20,16 @@ int main() {
     summary.flows = 2;
     summary.result.features = {"single-issuer"};
     summary.result.notes = {"a note"};
+    TraceMessage trace;
+    trace.flows = 2;
+    trace.trace = {"bond0", "802.3ad", "layer3+4", "fentry", {{"s0", true, 10'000, 1, 2, 1, 2, 1.0, 0.5}, {}},
+                   {},      {"a note"}};
     TestOptions options;
     options.dscp = 46;
     const std::vector<Message> messages{HelloMessage{protocol_version, "0.1.0"},
                                         RefusalMessage{"busy", "later"},
-                                        RequestMessage{options, 2},
-                                        AcceptedMessage{},
+                                        RequestMessage{options, 2, true},
+                                        AcceptedMessage{{}, "why"},
                                         StartMessage{2},
                                         StartedMessage{2},
                                         ProgressMessage{{0, 1, 2, 3, 4, 5}},
@@ -33,6 +37,8 @@ int main() {
                                         FinishMessage{},
                                         summary,
                                         FlowsMessage{0, {tcp, udp}},
+                                        trace,
+                                        TracedMessage{0, {{{{0, 1, 2}}, {{1, 3, 4}}}, {}}},
                                         DoneMessage{}};
     bool written = true;
     const auto write = [&](const std::string& name, const std::string& bytes) {
