@@ -5,6 +5,7 @@
 #include "user/cli/flows_command.h"
 #include "user/cli/live_command.h"
 #include "user/cli/predict_command.h"
+#include "user/cli/prove_command.h"
 #include "user/cli/traffic_command.h"
 #include "user/cli/whatif_command.h"
 #include "user/trace/tracer.h"
@@ -42,6 +43,7 @@ int run(int argc, char** argv) {
                "                                        the slave that this flow will take\n"
                "  bondtrace audit bond0                 is it balanced, and if not, why and what to do\n"
                "  bondtrace whatif bond0 --for 1m       which hash policy would spread it best?\n"
+               "  bondtrace prove bond0 --peer 10.0.0.2 does generated traffic go where it should?\n"
                "  bondtrace check                       will it work on this kernel?\n"
                "Exit status: 0 fine, 1 warnings, 2 critical findings, 3 cannot tell, 64 wrong usage.");
     ExitStatus status = ExitStatus::fine;
@@ -51,6 +53,7 @@ int run(int argc, char** argv) {
     add_whatif_command(app, status);
     add_audit_command(app, status);
     add_traffic_command(app, status);
+    add_prove_command(app, status);
     add_check_command(app, status);
     try {
         std::vector<std::string> arguments(argv + 1, argv + argc);

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "user/cli/traffic_server.h"
 
+#include "user/base/privileges.h"
 #include "user/base/text.h"
 #include "user/base/units.h"
+#include "user/bond/netlink_reader.h"
+#include "user/cli/far_tracer.h"
 #include "user/traffic/option_names.h"
 #include "user/traffic/preflight.h"
 #include "user/traffic/server.h"
@@ -22,7 +25,7 @@ using namespace traffic;
 
 struct TrafficServerOptions {
     CommonOptions common;
-    std::string listen, masked;
+    std::string listen, masked, trace;
     std::uint16_t port = default_port;
     std::vector<std::string> allow;
     bool once = false;
@@ -115,10 +118,26 @@ void say(const ServerEvent& event, bool verbose, bool restricted) {
     }
 }
 
+// What attaching takes stays for the tests to come; everything else goes before a peer is heard.
+Result<void> prepare_tracing(ServerConfig& config, const TrafficServerOptions& options, const NetNs& netns) {
+    if (options.trace.empty()) return {};
+    const auto reader = LinkReader::open(netns);
+    if (!reader) return tl::make_unexpected(reader.error());
+    if (const auto bonds = reader->find_bonds({options.trace}); !bonds)
+        return tl::make_unexpected(bonds.error());
+    const TraceConfig tracing = trace_config(options.common, TraceConfig{}.max_flows);
+    config.trace = bond_tracer(netns, options.trace, tracing);
+    // Once, so that what is missing is known now and not when a client comes.
+    if (const auto tried = config.trace(1); !tried) return tl::make_unexpected(tried.error());
+    std::vector<cap_value_t> keep{CAP_BPF, CAP_PERFMON, CAP_NET_ADMIN};
+    if (!netns.is_current()) keep.push_back(CAP_SYS_ADMIN);
+    return drop_capabilities_except(keep);
+}
+
 ExitStatus run_traffic_server(const TrafficServerOptions& options) {
     const auto netns = open_netns(options.common);
     if (!netns) return report_error(netns.error());
-    const auto config = understand(options);
+    auto config = understand(options);
     if (!config) return report_error(config.error());
     constexpr std::uint64_t spare_descriptors = 2'000; // greetings, control connections, rings
     // As many as may be had: a test that wants more is refused with the reason.
@@ -126,6 +145,8 @@ ExitStatus run_traffic_server(const TrafficServerOptions& options) {
         return report_error(files.error());
     const auto signals = open_signals();
     if (!signals) return report_error(signals.error());
+    if (const auto prepared = prepare_tracing(*config, options, *netns); !prepared)
+        return report_error(prepared.error());
     const bool restricted = config->listen || !config->allow.empty();
     const auto report = run_in(*netns, [&] {
         return run_server(*config,
@@ -159,6 +180,11 @@ void add_traffic_server(CLI::App& traffic, ExitStatus& status) {
         ->type_name("PREFIX,...")
         ->delimiter(',');
     command->add_flag("--once", options->once, "End after one test");
+    command
+        ->add_option("--trace", options->trace,
+                     "Trace the tests on this bond for clients that ask (bondtrace prove); needs root")
+        ->type_name("BOND");
+    add_attach_options(*command, options->common, false);
     command->add_option("--without", options->masked, "Features not to be used, for tests")
         ->type_name("FEATURE,...");
     command
@@ -170,7 +196,9 @@ void add_traffic_server(CLI::App& traffic, ExitStatus& status) {
         "Examples:\n"
         "  bondtrace traffic server --allow 10.0.0.0/24\n"
         "  bondtrace traffic server --listen 10.0.0.2 --once\n"
-        "It needs no privileges, connects nowhere and runs nothing. Limits: 16 clients, 50000 flows, one "
+        "  bondtrace traffic server --allow 10.0.0.0/24 --trace bond0     for bondtrace prove\n"
+        "Without --trace it needs no privileges. It connects nowhere and runs nothing. Limits: 16 clients, "
+        "50000 flows, one "
         "UDP\n"
         "test at a time, 5 s to say what a connection is for. Ctrl-C ends it; tests under way get their\n"
         "result so far.\n"

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "user/base/text.h"
-#include "user/report/json_parts.h"
-#include "user/report/traffic_report.h"
+#include "user/report/traffic_json_parts.h"
 #include "user/traffic/option_names.h"
 
 #include <chrono>
@@ -134,7 +133,9 @@ Json flow_direction_json(std::uint64_t sent, std::uint64_t received, std::uint64
     return json;
 }
 
-Json flow_json(const TrafficReport& report, const FlowRow& row) {
+} // namespace
+
+Json traffic_flow_json(const TrafficReport& report, const FlowRow& row) {
     const bool udp = report.options.transport == Transport::udp;
     Json json;
     json["local"] = to_text(row.address.local);
@@ -163,13 +164,11 @@ Json flow_json(const TrafficReport& report, const FlowRow& row) {
     return json;
 }
 
-} // namespace
-
-std::string traffic_json(const TrafficReport& report) {
+Json traffic_document(const char* schema, const TrafficReport& report) {
     const TrafficSummary& summary = report.summary;
     const bool udp = report.options.transport == Transport::udp;
     Json json;
-    json["schema"] = "bondtrace.traffic/1";
+    json["schema"] = schema;
     json["version"] = valid_utf8(report.header.version);
     json["time"] = valid_utf8(report.header.time);
     json["kernel"] = valid_utf8(report.header.kernel);
@@ -194,14 +193,19 @@ std::string traffic_json(const TrafficReport& report) {
         report.server && summary.server ? end_json(*report.server, *summary.server) : Json(nullptr);
     json["service_demand_us_per_kb"] = number_or_null(summary.us_per_kb_both);
     json["spread"] = spread_json(summary.spread);
+    return json;
+}
+
+std::string traffic_json(const TrafficReport& report) {
+    Json json = traffic_document("bondtrace.traffic/1", report);
     json["flows"] = Json::array();
-    for (const FlowRow& row : summary.rows)
-        json["flows"].push_back(flow_json(report, row));
+    for (const FlowRow& row : report.summary.rows)
+        json["flows"].push_back(traffic_flow_json(report, row));
     json["findings"] = Json::array();
     for (const Finding& finding : report.findings)
         json["findings"].push_back(finding_json(finding));
     json["notes"] = list_json(report.notes);
-    for (const std::string& note : summary.notes)
+    for (const std::string& note : report.summary.notes)
         json["notes"].push_back(valid_utf8(note));
     return json.dump(1, ' ', false, Json::error_handler_t::replace) + '\n';
 }
