@@ -115,17 +115,17 @@ slave_summary() {
         sed -E 's/^(  [^:]+: [A-Z]+, link [A-Z]+) .*ad_actor_oper_port_state ([0-9]+).*ad_partner_oper_port_state ([0-9]+).*/\1, LACP state \2, partner \3/; t; s/^(  [^:]+: [A-Z]+, link [A-Z]+) .*/\1/'
 }
 
-# The port state (IEEE 802.1AX) that each port of a bond must show, as "BITS VALUE", which comes seconds after the carrier.
-# lacp_carries: aggregated, synchronised, collecting, distributing; whether the other side is as far is seen on the other
-# side. lacp_synchronised: with a partner, but perhaps not with that of the active aggregator. lacp_alone: has given up
-# waiting for a partner. A bond without LACP: port_state_any.
-lacp_carries='0x3c 0x3c' lacp_synchronised='0x4c 0x0c' lacp_alone='0x40 0x40' port_state_any='0 0'
+# The port state (IEEE 802.1AX) that each port of a bond must show, as "SIDE BITS VALUE", which comes seconds after the
+# carrier. lacp_carries: aggregated, synchronised, collecting, distributing; whether the other side is as far is seen on the
+# other side. lacp_met: has a partner that is synchronised with it, though perhaps not that of the active aggregator.
+# lacp_alone: has given up waiting for a partner. A bond without LACP: port_state_any.
+lacp_carries='actor 0x3c 0x3c' lacp_met='partner 0x0c 0x0c' lacp_alone='actor 0x40 0x40' port_state_any='actor 0 0'
 
 # bond_ready LINKS BOND PORTS ACTIVE STATE: whether "ip -d -o link show" tells of a bond with a carrier, that many ports up in
 # a STATE from above and, unless ACTIVE is empty, that active slave. Of ports that carry by LACP, all must be active.
 bond_ready() {
-    local line carrier=no ready=0 bits value
-    read -r bits value <<<"$5"
+    local line carrier=no ready=0 side bits value
+    read -r side bits value <<<"$5"
     while IFS= read -r line; do
         case $line in
             *": $2: <"*LOWER_UP*'> '*' state UP '*)
@@ -133,7 +133,7 @@ bond_ready() {
                 ;;
             *" master $2 "*' bond_slave state '*' mii_status UP '*)
                 if ((bits)); then
-                    [[ $line =~ \ ad_actor_oper_port_state\ ([0-9]+)\  ]] || continue
+                    [[ $line =~ \ ad_"$side"_oper_port_state\ ([0-9]+)\  ]] || continue
                     (((BASH_REMATCH[1] & bits) == value)) || continue
                 fi
                 if [[ $5 == "$lacp_carries" && $line != *' bond_slave state ACTIVE '* ]]; then continue; fi
@@ -153,7 +153,7 @@ await_bond() {
         if bond_ready "$links" "$2" "$3" "$4" "$5"; then return; fi
         if [ "$SECONDS" -ge "$6" ]; then
             wanted="carrier, $3 slaves up${4:+, $4 active}"
-            if [ "$5" != "$port_state_any" ]; then wanted+=", of the bits ${5% *} in their LACP states ${5#* }"; fi
+            if [ "$5" != "$port_state_any" ]; then wanted+=", each with the LACP state (side, bits, their value) $5"; fi
             die "$2 in $1 did not come up in $await_limit s (wanted: $wanted):
 $(bond_summary <<<"$links")
 $(slave_summary <<<"$links")"
