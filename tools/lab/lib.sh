@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-# shellcheck shell=bash disable=SC2154  # options such as $mode are set by the lab
+# shellcheck shell=bash disable=SC2034,SC2154  # options such as $mode are set by the lab, states read elsewhere
 # What the lab's topologies share: namespaces made and removed, the kernel kept quiet, and waiting for states.
+# hosts.sh, cables.sh and switch.sh have what is in the namespaces.
 
 # Where the lab remembers what it has made: a line for each namespace, written before the namespace is made. Its directory
-# sys is where enter puts the outer /sys.
+# sys is where enter puts the outer /sys, bpf where the switch's program and its maps are.
 state=/run/bondtrace-lab
 await_limit=60 # seconds that anything may take to come up
 
@@ -16,6 +17,13 @@ die() {
 batch() {
     local answer
     answer=$(ip -n "$1" -batch - <<<"$2" 2>&1) || die "ip answered: $answer; the commands in $1 were:
+$2"
+}
+
+# The same with lines of tc commands. Not tc -n: that would hide what is mounted below /sys.
+tc_batch() {
+    local answer
+    answer=$(nsenter --net="/run/netns/$1" tc -batch - <<<"$2" 2>&1) || die "tc answered: $answer; the commands in $1 were:
 $2"
 }
 
@@ -62,17 +70,20 @@ tear_down() {
         while IFS= read -r namespace; do
             [ -e "/run/netns/$namespace" ] || continue
             # Devices first: a process still inside would keep the namespace, and them, alive. Bonds before their slaves.
-            ip -n "$namespace" link delete dev bond0 2>/dev/null || true
+            ip -n "$namespace" link delete group "$bond_group" 2>/dev/null || true
             ip -n "$namespace" link delete group "$device_group" 2>/dev/null || true
             ip netns delete "$namespace" || die "cannot remove namespace $namespace (ip netns delete; its answer is above)"
         done <"$state/namespaces"
     fi
     # Not rm -rf: inside lab exec all of /sys is mounted below.
     rm -f "$state/namespaces" "$state/topology" "$state/mounts"
+    if mountpoint -q "$state/bpf"; then umount "$state/bpf" || die "cannot remove $state/bpf (umount answered above)"; fi
+    [ ! -d "$state/bpf" ] || rmdir "$state/bpf" || die "cannot remove $state/bpf (rmdir answered above)"
     [ ! -d "$state/sys" ] || rmdir "$state/sys" || die "cannot remove $state/sys (rmdir answered above)"
     rmdir "$state" || die "cannot remove $state (rmdir answered above)"
 }
 device_group=7707 # marks the lab's virtual Ethernet devices
+bond_group=7708   # and its bonds
 
 # Starts the lab's record, with the table of mounts, in the format of fstab, that give a process at one end its own /sys and
 # what is mounted below the outer one (BPF, tracing).
@@ -104,41 +115,46 @@ slave_summary() {
         sed -E 's/^(  [^:]+: [A-Z]+, link [A-Z]+) .*ad_actor_oper_port_state ([0-9]+).*ad_partner_oper_port_state ([0-9]+).*/\1, LACP state \2, partner \3/; t; s/^(  [^:]+: [A-Z]+, link [A-Z]+) .*/\1/'
 }
 
-# bond_ready LINKS SLAVES ACTIVE: whether "ip -d -o link show" tells of a bond0 that can carry traffic on that many slaves and,
-# unless ACTIVE is empty, has that active slave. With LACP: state active, and the port synchronised, collecting and
-# distributing (bits 0x3c of the port state, IEEE 802.1AX), which comes seconds after the carrier; whether the other side
-# is as far is seen on the other side.
+# The port state (IEEE 802.1AX) that each port of a bond must show, as "SIDE BITS VALUE", which comes seconds after the
+# carrier. lacp_carries: aggregated, synchronised, collecting, distributing; whether the other side is as far is seen on the
+# other side. lacp_met: has a partner that is synchronised with it, though perhaps not that of the active aggregator.
+# lacp_alone: has given up waiting for a partner. A bond without LACP: port_state_any.
+lacp_carries='actor 0x3c 0x3c' lacp_met='partner 0x0c 0x0c' lacp_alone='actor 0x40 0x40' port_state_any='actor 0 0'
+
+# bond_ready LINKS BOND PORTS ACTIVE STATE: whether "ip -d -o link show" tells of a bond with a carrier, that many ports up in
+# a STATE from above and, unless ACTIVE is empty, that active slave. Of ports that carry by LACP, all must be active.
 bond_ready() {
-    local line carrier=no ready=0
+    local line carrier=no ready=0 side bits value
+    read -r side bits value <<<"$5"
     while IFS= read -r line; do
         case $line in
-            *': bond0: <'*LOWER_UP*'> '*' state UP '*)
-                if [[ -z $3 || $line == *" active_slave $3 "* ]]; then carrier=yes; fi
+            *": $2: <"*LOWER_UP*'> '*' state UP '*)
+                if [[ -z $4 || $line == *" active_slave $4 "* ]]; then carrier=yes; fi
                 ;;
-            *' bond_slave state '*' mii_status UP '*)
-                if [ "$mode" = 802.3ad ]; then
-                    [[ $line == *' bond_slave state ACTIVE '* ]] || continue
-                    [[ $line =~ \ ad_actor_oper_port_state\ ([0-9]+)\  ]] || continue
-                    (((BASH_REMATCH[1] & 0x3c) == 0x3c)) || continue
+            *" master $2 "*' bond_slave state '*' mii_status UP '*)
+                if ((bits)); then
+                    [[ $line =~ \ ad_"$side"_oper_port_state\ ([0-9]+)\  ]] || continue
+                    (((BASH_REMATCH[1] & bits) == value)) || continue
                 fi
+                if [[ $5 == "$lacp_carries" && $line != *' bond_slave state ACTIVE '* ]]; then continue; fi
                 ready=$((ready + 1))
                 ;;
         esac
     done <<<"$1"
-    [ $carrier = yes ] && [ $ready -eq "$2" ]
+    [ $carrier = yes ] && [ $ready -eq "$3" ]
 }
 
-# await_bond NAMESPACE SLAVES ACTIVE DEADLINE: waits until bond0 is ready; ends the program with the states otherwise.
-# DEADLINE in the shell's SECONDS.
+# await_bond NAMESPACE BOND PORTS ACTIVE STATE DEADLINE: waits until the bond is ready; ends the program with the states
+# otherwise. DEADLINE in the shell's SECONDS.
 await_bond() {
     local links wanted
     while :; do
         links=$(ip -n "$1" -d -o link show) || die "cannot read the links of $1 (ip answered above)"
-        if bond_ready "$links" "$2" "$3"; then return; fi
-        if [ "$SECONDS" -ge "$4" ]; then
-            wanted="carrier, $2 slaves up${3:+, $3 active}"
-            if [ "$mode" = 802.3ad ]; then wanted+=', each with the bits 0x3c in its LACP state'; fi
-            die "bond0 in $1 did not come up in $await_limit s (wanted: $wanted):
+        if bond_ready "$links" "$2" "$3" "$4" "$5"; then return; fi
+        if [ "$SECONDS" -ge "$6" ]; then
+            wanted="carrier, $3 slaves up${4:+, $4 active}"
+            if [ "$5" != "$port_state_any" ]; then wanted+=", each with the LACP state (side, bits, their value) $5"; fi
+            die "$2 in $1 did not come up in $await_limit s (wanted: $wanted):
 $(bond_summary <<<"$links")
 $(slave_summary <<<"$links")"
         fi

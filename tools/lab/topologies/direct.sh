@@ -1,78 +1,25 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-# shellcheck shell=bash disable=SC2154  # the options are set by the lab
+# shellcheck shell=bash disable=SC2034,SC2154  # options and defaults are shared with the lab
 # Summary: two hosts, bt-a and bt-b, with a bond0 each, joined link by link (s0-p0, s1-p1, ...)
 #
-# bt-a: slaves s0..., 10.77.0.1/24, fd77::1/64; bt-b: slaves p0..., 10.77.0.2/24, fd77::2/64. With --vlan ID, bond0.ID at both
-# ends with 10.78.0.1 and .2, fd78::1 and ::2. A topology provides topology_build and topology_await.
+# A topology provides topology_build and topology_await, before the options are read: defaults of its own are set here, too.
 
-mac_a=02:77:00:00:00:01 mac_b=02:77:00:00:00:02
-
-# The ip commands that make one end, into the variable $1: $2 letter of its slaves, $3 last part of its addresses, $4 address
-# of bond0.
-end_commands() {
-    local -n text=$1
-    local letter=$2 host=$3 mac=$4 bond link
-    bond="mode $mode miimon $miimon xmit_hash_policy $policy"
-    case $mode in
-        802.3ad) bond+=" lacp_rate $lacp_rate" ;;
-        # These modes take for granted a switch that leads every frame to the active slave, or to the one whose address
-        # it bears. Here a frame comes out where it was sent, so every slave must take what arrives. Learning packets,
-        # meant for that switch, are put off for years.
-        balance-tlb | balance-alb) bond+=" all_slaves_active 1 lp_interval 100000000" ;;
-    esac
-    text="link set lo up"$'\n'
-    text+="link add bond0 address $mac mtu $mtu type bond $bond"$'\n'
-    lasting_neighbours text bond0
-    for link in "${slave_order[@]}"; do text+="link set $letter$link master bond0"$'\n'; done
-    # Both ends must use the same link.
-    if [ "$mode" = active-backup ]; then text+="link set bond0 type bond primary ${letter}0"$'\n'; fi
-    text+="link set bond0 up"$'\n'
-    text+="address add 10.77.0.$host/24 dev bond0"$'\n'
-    text+="address add fd77::$host/64 dev bond0 nodad"$'\n'
-    if [ -n "$vlan" ]; then
-        text+="link add bond0.$vlan link bond0 type vlan id $vlan"$'\n'
-        lasting_neighbours text "bond0.$vlan"
-        text+="link set bond0.$vlan up"$'\n'
-        text+="address add 10.78.0.$host/24 dev bond0.$vlan"$'\n'
-        text+="address add fd78::$host/64 dev bond0.$vlan nodad"$'\n'
-    fi
-    case $mode in
-        # For the same reason as all_slaves_active: a frame to the bond's address must be for every slave.
-        balance-tlb | balance-alb) for link in "${slave_order[@]}"; do text+="link set $letter$link address $mac"$'\n'; done ;;
-    esac
-}
+cabling=straight
 
 topology_build() {
-    local link links='' end_a end_b
+    local end_a end_b
     make_namespaces bt-a bt-b
-    for ((link = 0; link < slaves; link++)); do
-        links+="link add s$link group $device_group mtu $mtu type veth peer name p$link group $device_group mtu $mtu netns bt-b"$'\n'
-    done
+    lay_cables bt-a s bt-b p 0 "$slaves"
     end_commands end_a s 1 "$mac_a"
     end_commands end_b p 2 "$mac_b"
-    batch bt-a "$links"
     # One right after the other: with LACP, ends that start together find each other sooner.
     batch bt-a "$end_a"
     batch bt-b "$end_b"
 }
 
-# Confirms what a namespace knows of the other end: $2 last part of its addresses, $3 its hardware address.
-know_neighbours() {
-    local known='' address
-    for address in "10.77.0.$2" "fd77::$2"; do known+="neigh replace $address lladdr $3 dev bond0 nud reachable"$'\n'; done
-    if [ -n "$vlan" ]; then
-        for address in "10.78.0.$2" "fd78::$2"; do known+="neigh replace $address lladdr $3 dev bond0.$vlan nud reachable"$'\n'; done
-    fi
-    batch "$1" "$known"
-}
-
 topology_await() {
-    local deadline=$((SECONDS + await_limit)) active_a='' active_b='' address
-    if [ "$mode" = active-backup ]; then active_a=s0 active_b=p0; fi
-    await_bond bt-a "$slaves" "$active_a" "$deadline"
-    await_bond bt-b "$slaves" "$active_b" "$deadline"
-    for address in 10.77.0.2 fd77::2 ${vlan:+10.78.0.2 fd78::2}; do await_ping bt-a "$address" "$deadline"; done
-    # The end that was asked has learnt the other's address without proof of it, and would ask back in five seconds.
-    know_neighbours bt-a 2 "$mac_b"
-    know_neighbours bt-b 1 "$mac_a"
+    local deadline=$((SECONDS + await_limit))
+    await_host bt-a s "$deadline"
+    await_host bt-b p "$deadline"
+    await_hosts "$deadline"
 }
