@@ -8,6 +8,7 @@
 #include "user/base/netns.h"
 #include "user/flow/sort.h"
 #include "user/hash/era.h"
+#include "user/live/live_json.h"
 #include "user/report/flows_build.h"
 #include "user/report/json_writer.h"
 #include "user/trace/observation.h"
@@ -22,6 +23,7 @@
 #include <ctime>
 #include <fstream>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -48,6 +50,7 @@ struct Options {
 struct Size {
     std::uint32_t flows = 0; // entries of the table: one a direction; a power of two
     bool one_way = false;    // each a conversation of its own
+    bool live = false;       // what the live table makes of it, not a report
 };
 
 template<typename T> T must(Result<T> result) {
@@ -59,12 +62,15 @@ double median(std::vector<double> values) {
     return values[values.size() / 2];
 }
 
-// The most memory that this process has had in RAM at once, in MB.
-double peak_megabytes() {
+// A line of /proc/self/status, in MB: of what this process has in RAM, or has had at most.
+double megabytes(std::string_view line) {
     std::ifstream status("/proc/self/status");
     for (std::string word; status >> word;)
-        if (double kilobytes = 0; word == "VmHWM:" && status >> kilobytes) return kilobytes * 1024 / 1e6;
-    throw std::runtime_error("/proc/self/status has no VmHWM");
+        if (double kilobytes = 0; word == line && status >> kilobytes) return kilobytes * 1024 / 1e6;
+    throw std::runtime_error("/proc/self/status has no such line");
+}
+double peak_megabytes() {
+    return megabytes("VmHWM:");
 }
 
 // Of the process's CPU time: nothing here waits, and a machine that does other things at the same time
@@ -172,12 +178,53 @@ Json measure(const Size& size, const Options& options) {
     row["predict_ms"] = watch.lap();
     sort_conversations(report.flows, SortKey::bytes, report.names(), {});
     row["sort_ms"] = watch.lap();
-    const std::string text = flows_json(report);
+    std::size_t bytes = 0;
+    write_flows_json(report, [&bytes](const std::string& piece) {
+        bytes += piece.size();
+        return true;
+    });
     row["json_ms"] = watch.lap();
-    row["json_bytes"] = text.size();
+    row["json_bytes"] = bytes;
     row["json_mb"] = peak_megabytes();
     if (report.bonds.at(0).agreement.agree != row["conversations"])
         throw std::runtime_error("not every flow was predicted");
+    return row;
+}
+
+// What `bondtrace live --json` has in memory: three readings, of which the last two are written, to nobody.
+Json measure_live(const Size& size) {
+    Observation observation = observe(size.flows);
+    fill(size);
+    LiveModel model;
+    FlowView view;
+    std::size_t bytes = 0;
+    double update_ms = 0, json_ms = 0;
+    Json row{{"flows", size.flows}, {"conversations", size.one_way ? size.flows : size.flows / 2}};
+    for (unsigned number = 0; number < 3; ++number) {
+        Observed observed = must(observation.snapshot());
+        make_bond(observed);
+        Stopwatch watch;
+        LiveReading reading = make_reading(std::move(observed), {}, "", "");
+        reading.report.era = EraFinding{must(parse_era("6.12")), EraSource::given, {}};
+        model.update(std::move(reading));
+        view.rebuild(model, {});
+        update_ms = watch.lap();
+        if (number == 0) continue;
+        if (number == 1) row["table_peak_mb"] = peak_megabytes();
+        if (number == 1) row["table_mb"] = megabytes("VmRSS:");
+        watch.lap();
+        bytes = 0;
+        write_live_json(model, view, {}, [&bytes](const std::string& piece) {
+            bytes += piece.size();
+            return true;
+        });
+        json_ms = watch.lap();
+    }
+    if (view.rows().size() != row["conversations"]) throw std::runtime_error("not every flow is shown");
+    row["update_ms"] = update_ms;
+    row["json_ms"] = json_ms;
+    row["json_bytes"] = bytes;
+    row["json_peak_mb"] = peak_megabytes();
     return row;
 }
 
@@ -190,7 +237,7 @@ Json measure_apart(const Size& size, const Options& options) {
     if (child == 0) {
         Json answer;
         try {
-            answer = measure(size, options);
+            answer = size.live ? measure_live(size) : measure(size, options);
         } catch (const std::exception& failure) {
             answer = {{"error", failure.what()}};
         }
@@ -213,8 +260,29 @@ Json measure_apart(const Size& size, const Options& options) {
     return row;
 }
 
+// The table of the size that is the default, and of the largest.
+void run_live(const Options& options, Json& rows) {
+    if (!options.json)
+        fmt::print("\nthe live table: ms of CPU time of a reading, MB of the process\n{:>9} {:>13} {:>8} "
+                   "{:>8} {:>8} "
+                   "{:>8} {:>9} {:>8}\n",
+                   "flows", "conversations", "ms", "MB", "at peak", "JSON", "of MB", "at peak");
+    for (const Size& size : {Size{std::min(1U << 16U, options.most_flows), false, true},
+                             Size{std::min(1U << 16U, options.most_flows), true, true}}) {
+        const Json row = measure_apart(size, options);
+        rows.push_back(row);
+        if (options.json) continue;
+        const auto number = [&](const char* name) { return row.at(name).get<double>(); };
+        fmt::print("{:>9} {:>13} {:>8.1f} {:>8.1f} {:>8.1f} {:>8.1f} {:>9.1f} {:>8.1f}\n",
+                   row["flows"].get<std::uint64_t>(), row["conversations"].get<std::uint64_t>(),
+                   number("update_ms"), number("table_mb"), number("table_peak_mb"), number("json_ms"),
+                   number("json_bytes") / 1e6, number("json_peak_mb"));
+        std::fflush(stdout);
+    }
+}
+
 void run(const Options& options) {
-    Json document{{"schema", "bondtrace.flows-bench/1"}, {"rows", Json::array()}};
+    Json document{{"schema", "bondtrace.flows-bench/1"}, {"rows", Json::array()}, {"live", Json::array()}};
     if (!options.json) {
         fmt::print(
             "ms of CPU time, and MB of the process at its peak; read: kernel to entries, join: entries to "
@@ -225,8 +293,8 @@ void run(const Options& options) {
     }
     std::vector<Size> sizes;
     for (std::uint32_t flows = 1U << 10U; flows <= options.most_flows; flows *= 4)
-        sizes.push_back({flows, false});
-    sizes.push_back({sizes.back().flows, true});
+        sizes.push_back({flows, false, false});
+    sizes.push_back({sizes.back().flows, true, false});
     for (const Size& size : sizes) {
         const Json row = measure_apart(size, options);
         document["rows"].push_back(row);
@@ -241,6 +309,7 @@ void run(const Options& options) {
             number("json_bytes") / 1e6, number("json_mb"), number("map_bytes_per_flow"));
         std::fflush(stdout);
     }
+    run_live(options, document["live"]);
     if (options.json) fmt::print("{}\n", document.dump(2));
 }
 

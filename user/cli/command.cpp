@@ -92,8 +92,14 @@ ExitStatus report_error(const Error& error) {
 }
 
 ExitStatus print_out(const std::string& text, ExitStatus status) {
-    if (std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0)
-        return status;
+    return print_out([&](const TextSink& sink) { return sink(text); }, status);
+}
+
+ExitStatus print_out(const std::function<bool(const TextSink&)>& write, ExitStatus status) {
+    const bool written = write([](const std::string& piece) {
+        return std::fwrite(piece.data(), 1, piece.size(), stdout) == piece.size() && std::fflush(stdout) == 0;
+    });
+    if (written) return status;
     if (errno == EPIPE) return status; // `| head` has seen enough
     fmt::print(stderr, "bondtrace: writing to standard output: {}\n", errno_text(errno));
     return ExitStatus::cannot_tell;

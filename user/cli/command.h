@@ -6,10 +6,12 @@
 #include "user/base/fd.h"
 #include "user/base/netns.h"
 #include "user/base/result.h"
+#include "user/base/text_pieces.h"
 #include "user/report/flows_report.h"
 #include "user/trace/tracer.h"
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -51,6 +53,8 @@ ExitStatus report_error(const Error& error);
 
 // Writes to standard output; an error is worth an exit status, but for a reader that has gone away.
 ExitStatus print_out(const std::string& text, ExitStatus status);
+// The same for what is made in pieces: `write` gives them to the sink that it gets.
+ExitStatus print_out(const std::function<bool(const TextSink&)>& write, ExitStatus status);
 
 // Fills version, time and kernel.
 ReportHeader make_header(std::string attachment);

@@ -116,7 +116,8 @@ ExitStatus run_flows(const FlowsOptions& options) {
     const ExitStatus status = report.flows_total > 0 ? ExitStatus::fine : ExitStatus::cannot_tell;
     const TextOptions text{
         .width = terminal_width(), .ascii = !is_utf8(), .colour = wants_color(options.color)};
-    if (options.json) return print_out(flows_json(report), status);
+    if (options.json)
+        return print_out([&](const TextSink& sink) { return write_flows_json(report, sink); }, status);
     if (options.csv) {
         fmt::print(stderr, "{}", losses_text(report, text));
         return print_out(flows_csv(report), status);

@@ -199,15 +199,21 @@ FlowTuple sent_tuple(const ConversationKey& key, const FrameOrigin& origin) {
     return tuple;
 }
 
-void predict(std::vector<Conversation>& conversations, std::span<const PredictionBond> bonds,
-             const Era& era) {
+void predict(std::vector<Conversation>& conversations, std::span<const PredictionBond> bonds, const Era& era,
+             PredictionPool& pool) {
     std::vector<SeenOrder> orders(bonds.size());
     for (const Conversation& conversation : conversations)
         if (conversation.bond < bonds.size()) orders[conversation.bond].note(conversation);
     for (Conversation& conversation : conversations)
         if (conversation.bond < bonds.size())
-            conversation.prediction =
-                predict_one(conversation, bonds[conversation.bond], orders[conversation.bond], era);
+            conversation.prediction = pool.share(
+                predict_one(conversation, bonds[conversation.bond], orders[conversation.bond], era));
+}
+
+void predict(std::vector<Conversation>& conversations, std::span<const PredictionBond> bonds,
+             const Era& era) {
+    PredictionPool pool;
+    predict(conversations, bonds, era, pool);
 }
 
 } // namespace bondtrace

@@ -34,5 +34,8 @@ FlowTuple sent_tuple(const ConversationKey& key, const FrameOrigin& origin);
 //   agrees  of all uses; null when a single one cannot be checked, or nothing was sent
 //   why     when either is missing, or they disagree
 void predict(std::vector<Conversation>& conversations, std::span<const PredictionBond> bonds, const Era& era);
+// The same for those who predict again and again: equal predictions are one from call to call.
+void predict(std::vector<Conversation>& conversations, std::span<const PredictionBond> bonds, const Era& era,
+             PredictionPool& pool);
 
 } // namespace bondtrace

@@ -4,6 +4,7 @@
 
 #include "user/base/address.h"
 #include "user/bond/model.h"
+#include "user/flow/prediction.h"
 
 #include <compare>
 #include <cstdint>
@@ -78,40 +79,33 @@ struct BondNote {
 // use. MAC addresses are known for both directions, the rest only for what was sent (struct bt_flow_value).
 struct FrameOrigin {
     MacAddress local_mac{}, remote_mac{};
+    std::uint32_t skb_hash = 0;
     std::uint16_t tci = 0;             // accelerated VLAN tag with its priority bits, or 0
     std::uint16_t outer_ethertype = 0; // bytes 12 and 13 of the frame
     std::uint16_t protocol = 0;        // skb->protocol, what the kernel took the frame for
     bool extension_headers = false;    // IPv6: in front of the transport header
-    std::uint32_t skb_hash = 0;
-    bool l4_hash = false;         // skb->l4_hash: encap3+4 takes skb_hash as it is
-    bool offloaded = false;       // of a socket whose TLS a slave does
-    std::optional<BondNote> bond; // nullopt: not read, or of a mode or policy unknown here
+    bool l4_hash = false;              // skb->l4_hash: encap3+4 takes skb_hash as it is
+    bool offloaded = false;            // of a socket whose TLS a slave does
+    std::optional<BondNote> bond;      // nullopt: not read, or of a mode or policy unknown here
     // Position of the slave among the usable ones, and how many there were; nullopt: not read, or not among
     // them.
     std::optional<std::uint16_t> usable_index, usable_count;
 };
 
-// What one direction of a conversation did on one slave.
+// What one direction of a conversation did on one slave. Tables hold many of them: a member more is memory.
 struct SlaveUse {
     int slave_ifindex = 0;
+    bool inactive = false; // RX: the bond dropped these, the slave is inactive
     Counts counts;
     std::uint64_t first_ns = 0, last_ns = 0; // CLOCK_MONOTONIC, to a few milliseconds
-    bool inactive = false;                   // RX: the bond dropped these, the slave is inactive
     FrameOrigin origin;
-};
-
-// What the model of the kernel's hash says about the sending side.
-struct Prediction {
-    std::optional<std::string> slave; // nullopt: the tuple does not determine it
-    std::optional<bool> agrees;       // with the slaves seen; nullopt: cannot be said
-    std::string why;                  // in words, when either is missing or they disagree; may be empty
 };
 
 struct Conversation {
     std::size_t bond = 0; // index into the report's bonds
     ConversationKey key;
-    std::vector<SlaveUse> tx, rx;         // by first use
-    std::optional<Prediction> prediction; // nullopt: nobody made one
+    std::vector<SlaveUse> tx, rx; // by first use
+    SharedPrediction prediction;  // none: nobody made one
 
     [[nodiscard]] Counts tx_total() const;
     [[nodiscard]] Counts rx_total() const;

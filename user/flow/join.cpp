@@ -161,17 +161,19 @@ std::uint64_t mix(std::uint64_t a, std::uint64_t b) {
     return static_cast<std::uint64_t>(product) ^ static_cast<std::uint64_t>(product >> 64);
 }
 
-// Open-addressing table of identities. Seeded, since whoever sends packets chooses what is hashed.
+// Open-addressing table of the entries' identities, which are made again from the first entry of each when
+// they are compared: kept, they would be 56 bytes a conversation. Seeded, since whoever sends
+// packets chooses what is hashed.
 class IdentityTable {
   public:
-    explicit IdentityTable(std::size_t entries)
-        : mask_(std::bit_ceil(std::max<std::size_t>(entries * 2, 16)) - 1) {
+    explicit IdentityTable(std::span<const FlowEntry> entries)
+        : entries_(entries), mask_(std::bit_ceil(std::max<std::size_t>(entries.size() * 2, 16)) - 1) {
         reserve_large(slots_, mask_ + 1);
         slots_.resize(mask_ + 1);
         std::random_device random;
         seed_ = static_cast<std::uint64_t>(random()) << 32 | random();
         multiplier_ = (static_cast<std::uint64_t>(random()) << 32 | random()) | 1;
-        reserve_large(identities_, entries);
+        reserve_large(first_, entries.size());
     }
 
     [[nodiscard]] std::uint64_t hash_of(const Identity& id) const {
@@ -186,23 +188,22 @@ class IdentityTable {
     // A large table is not in the cache: asks for what number() will look at first, some time before.
     void prefetch(std::uint64_t hash) const { __builtin_prefetch(&slots_[hash & mask_]); }
 
-    // Number of the identity with this hash, counted from 0 in the order of first sight.
-    std::uint32_t number(const Identity& id, std::uint64_t hash) {
+    // Number of the identity of this entry, of this hash, counted from 0 in the order of first sight.
+    std::uint32_t number(std::uint32_t entry, const Identity& id, std::uint64_t hash) {
         const auto tag = static_cast<std::uint32_t>(hash >> 32);
         for (std::size_t at = hash & mask_;; at = (at + 1) & mask_) {
             Slot& slot = slots_[at];
             if (slot.number_plus_one == 0) {
-                identities_.push_back(id);
-                slot = {static_cast<std::uint32_t>(identities_.size()), tag};
+                first_.push_back(entry);
+                slot = {static_cast<std::uint32_t>(first_.size()), tag};
                 return slot.number_plus_one - 1;
             }
-            if (slot.tag == tag && identities_[slot.number_plus_one - 1] == id)
+            if (slot.tag == tag && identify(entries_[first_[slot.number_plus_one - 1]]) == id)
                 return slot.number_plus_one - 1;
         }
     }
 
-    // The identities, in the order of their numbers; the table is done with.
-    [[nodiscard]] std::vector<Identity> take_identities() && { return std::move(identities_); }
+    [[nodiscard]] std::size_t size() const { return first_.size(); }
 
   private:
     struct Slot {
@@ -210,10 +211,11 @@ class IdentityTable {
         std::uint32_t tag = 0;             // upper half of the hash
     };
 
+    std::span<const FlowEntry> entries_;
     std::vector<Slot> slots_;
     std::size_t mask_;
     std::uint64_t seed_ = 0, multiplier_ = 1;
-    std::vector<Identity> identities_;
+    std::vector<std::uint32_t> first_; // entry of each identity
 };
 
 MacAddress mac_of(const __u8 (&bytes)[6]) {
@@ -300,7 +302,7 @@ std::vector<std::uint32_t> number_entries(std::span<const FlowEntry> entries, Id
             table.prefetch(hashes[i]);
         }
         for (std::size_t i = 0; i < count; ++i)
-            numbers.push_back(table.number(ids[i], hashes[i]));
+            numbers.push_back(table.number(static_cast<std::uint32_t>(start + i), ids[i], hashes[i]));
     }
     return numbers;
 }
@@ -334,21 +336,21 @@ void prefetch_entry(const FlowEntry& entry) {
 } // namespace
 
 std::vector<Conversation> join(std::span<const FlowEntry> entries) {
-    std::vector<Identity> identities;
     Grouping groups;
     { // what takes memory goes before the conversations come
-        IdentityTable table(entries.size());
+        IdentityTable table(entries);
         const std::vector<std::uint32_t> numbers = number_entries(entries, table);
-        identities = std::move(table).take_identities();
-        groups = group(numbers, identities.size());
+        groups = group(numbers, table.size());
     }
 
+    const std::size_t count = groups.first.size() - 2;
     std::vector<Conversation> conversations;
-    reserve_large(conversations, identities.size());
-    for (std::size_t i = 0; i < identities.size(); ++i) {
+    reserve_large(conversations, count);
+    for (std::size_t i = 0; i < count; ++i) {
+        const Identity id = identify(entries[groups.order[groups.first[i]]]);
         Conversation& conversation = conversations.emplace_back();
-        conversation.bond = static_cast<std::size_t>(identities[i].bond);
-        conversation.key = key_of(identities[i]);
+        conversation.bond = static_cast<std::size_t>(id.bond);
+        conversation.key = key_of(id);
         for (std::size_t at = groups.first[i]; at < groups.first[i + 1]; ++at) {
             if (at + prefetch_distance < entries.size())
                 prefetch_entry(entries[groups.order[at + prefetch_distance]]);

@@ -3,9 +3,7 @@
 
 #include "user/live/mix.h"
 
-#include <algorithm>
 #include <array>
-#include <bit>
 #include <cstring>
 #include <type_traits>
 
@@ -20,9 +18,7 @@ bool same(const bt_flow_key& a, const bt_flow_key& b) {
 
 } // namespace
 
-EntryIndex::EntryIndex() : seed_(random_word()), multiplier_(random_word() | 1) {
-    rebuild(0);
-}
+EntryIndex::EntryIndex() : seed_(random_word()), multiplier_(random_word() | 1) {}
 
 std::uint64_t EntryIndex::hash_of(const bt_flow_key& key) const {
     std::array<std::uint64_t, sizeof(key) / 8> words;
@@ -41,6 +37,12 @@ void EntryIndex::begin_reading() {
     cursor_ = 0;
 }
 
+void EntryIndex::reserve(std::size_t entries) {
+    keys_.reserve(entries);
+    positions_.reserve(entries);
+    next_order_.reserve(entries);
+}
+
 EntryIndex::Found EntryIndex::find_or_add(const bt_flow_key& key) {
     if (cursor_ < order_.size()) {
         const std::uint32_t expected = order_[cursor_];
@@ -50,37 +52,20 @@ EntryIndex::Found EntryIndex::find_or_add(const bt_flow_key& key) {
             return {expected, false};
         }
     }
-    for (std::size_t at = hash_of(key) & mask_; slots_[at] != 0; at = (at + 1) & mask_) {
-        const std::uint32_t number = slots_[at] - 1;
-        if (!same(keys_[number], key)) continue;
+    const auto known =
+        table_.find(hash_of(key), [&](std::uint32_t number) { return same(keys_[number], key); });
+    if (known) {
         // What stood behind it then is likely to stand behind it now.
-        if (positions_[number] != none) cursor_ = positions_[number] + 1;
-        next_order_.push_back(number);
-        return {number, false};
+        if (positions_[*known] != none) cursor_ = positions_[*known] + 1;
+        next_order_.push_back(*known);
+        return {*known, false};
     }
     const auto number = static_cast<std::uint32_t>(keys_.size());
     keys_.push_back(key);
     positions_.push_back(none);
     next_order_.push_back(number);
-    if (keys_.size() * 2 > slots_.size())
-        rebuild(keys_.size());
-    else
-        insert(number);
+    table_.add([this](std::uint32_t other) { return hash_of(keys_[other]); });
     return {number, true};
-}
-
-void EntryIndex::insert(std::uint32_t number) {
-    std::size_t at = hash_of(keys_[number]) & mask_;
-    while (slots_[at] != 0)
-        at = (at + 1) & mask_;
-    slots_[at] = number + 1;
-}
-
-void EntryIndex::rebuild(std::size_t keys) {
-    slots_.assign(std::bit_ceil(std::max<std::size_t>(keys * 4, 64)), 0);
-    mask_ = slots_.size() - 1;
-    for (std::uint32_t number = 0; number < keys_.size(); ++number)
-        insert(number);
 }
 
 void EntryIndex::keep(std::span<const std::uint32_t> kept) {
@@ -99,7 +84,7 @@ void EntryIndex::keep(std::span<const std::uint32_t> kept) {
         std::erase(*order, none);
     }
     cursor_ = order_.size();
-    rebuild(keys_.size());
+    table_.rebuild(keys_.size(), [this](std::uint32_t number) { return hash_of(keys_[number]); });
 }
 
 } // namespace bondtrace

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "bpf/abi.h"
+#include "user/live/number_table.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -17,6 +18,9 @@ namespace bondtrace {
 class EntryIndex {
   public:
     EntryIndex();
+
+    // Makes room for that many, without some to spare.
+    void reserve(std::size_t entries);
 
     // Begins a reading: the keys that follow are expected in the order of the reading before.
     void begin_reading();
@@ -35,15 +39,12 @@ class EntryIndex {
     static constexpr std::uint32_t none = 0xffffffff;
 
     [[nodiscard]] std::uint64_t hash_of(const bt_flow_key& key) const;
-    void insert(std::uint32_t number);
-    void rebuild(std::size_t keys);
 
     std::vector<bt_flow_key> keys_;        // by number
     std::vector<std::uint32_t> positions_; // by number: the place in the reading before
     std::vector<std::uint32_t> order_, next_order_;
     std::size_t cursor_ = 0;
-    std::vector<std::uint32_t> slots_; // number + 1, or 0; open addressing
-    std::size_t mask_ = 0;
+    NumberTable table_;
     std::uint64_t seed_ = 0, multiplier_ = 1; // whoever sends packets chooses what is hashed
 };
 

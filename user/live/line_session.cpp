@@ -75,10 +75,14 @@ Result<void> run_as_lines(LiveSource& source, const LineOptions& options) {
             const std::size_t most =
                 options.most.value_or(options.json ? std::numeric_limits<std::size_t>::max() : few);
             if (names) look_up(model, view, most, *names);
-            const std::string text =
-                options.json ? live_json(model, view, sequence, most, first_event)
-                             : live_text(model, view, most, first_event, options.symbols, names.get()) + "\n";
-            if (!options.write(text)) return {};
+            const bool is_read =
+                options.json
+                    ? write_live_json(model, view,
+                                      {.sequence = sequence, .most = most, .first_event = first_event},
+                                      options.write)
+                    : options.write(live_text(model, view, most, first_event, options.symbols, names.get()) +
+                                    "\n");
+            if (!is_read) return {};
             first_event = model.events().total();
             ++sequence;
             if (options.count && sequence >= *options.count) return {};

@@ -32,10 +32,14 @@ Counts larger(const Counts& a, const Counts& b) {
             std::max(a.wire_packets, b.wire_packets), std::max(a.wire_bytes, b.wire_bytes)};
 }
 
-Rate rate_of(const Counts& grown, double seconds) {
+void add_wire(Rate& sum, const Counts& delta) {
+    sum.packets += static_cast<double>(delta.wire_packets);
+    sum.bytes += static_cast<double>(delta.wire_bytes);
+}
+
+Rate rate_of(const Rate& grown, double seconds) {
     if (seconds <= 0) return {};
-    return {static_cast<double>(grown.wire_packets) / seconds,
-            static_cast<double>(grown.wire_bytes) / seconds};
+    return {grown.packets / seconds, grown.bytes / seconds};
 }
 
 } // namespace
@@ -44,14 +48,14 @@ void CalmRate::follow(double rate) {
     // The exponent and the first five bits of the mantissa: a logarithm in steps of two to three per cent,
     // for the price of a shift. Four of them are a tenth.
     constexpr unsigned dropped_bits = 47, tolerated = 4;
-    const auto now = static_cast<std::uint32_t>(std::bit_cast<std::uint64_t>(rate) >> dropped_bits);
-    const std::uint32_t distance = now > level ? now - level : level - now;
+    const auto now = static_cast<std::uint16_t>(std::bit_cast<std::uint64_t>(rate) >> dropped_bits);
+    const unsigned distance = now > level ? now - level : level - now;
     if (distance > tolerated || rate == 0) level = now;
 }
 
-std::size_t LiveFlows::IdentityHash::operator()(const Identity& identity) const {
-    std::uint64_t hash = seed;
-    const auto add = [&](std::uint64_t word) { hash = mix(hash ^ word, multiplier); };
+std::uint64_t LiveFlows::hash_of(std::size_t bond, const ConversationKey& key) const {
+    std::uint64_t hash = seed_;
+    const auto add = [&](std::uint64_t word) { hash = mix(hash ^ word, multiplier_); };
     const auto add_host = [&](const Host& host) {
         std::array<std::uint64_t, 2> words{};
         if (const auto* ip = std::get_if<IpAddress>(&host))
@@ -62,8 +66,7 @@ std::size_t LiveFlows::IdentityHash::operator()(const Identity& identity) const 
         add(words[0]);
         add(words[1]);
     };
-    const ConversationKey& key = identity.key;
-    add(identity.bond << 32 | std::uint64_t{key.ethertype} << 16 | std::uint64_t{key.protocol} << 8 |
+    add(std::uint64_t{bond} << 32 | std::uint64_t{key.ethertype} << 16 | std::uint64_t{key.protocol} << 8 |
         (key.ip ? 1U : 0U) | (key.fragment ? 2U : 0U) | (key.unparsed ? 4U : 0U));
     add_host(key.local);
     add_host(key.remote);
@@ -78,22 +81,28 @@ std::size_t LiveFlows::IdentityHash::operator()(const Identity& identity) const 
     return hash;
 }
 
-LiveFlows::LiveFlows() : known_(16, IdentityHash{random_word(), random_word() | 1}) {}
+std::uint64_t LiveFlows::hash_of_row(std::uint32_t row) const {
+    return hash_of(rows_[row].flow.bond, rows_[row].flow.key);
+}
+
+LiveFlows::LiveFlows() : seed_(random_word()), multiplier_(random_word() | 1) {}
 
 std::uint32_t LiveFlows::row_of(const FlowEntry& entry) {
     Conversation conversation = conversation_of(entry);
-    const auto next = static_cast<std::uint32_t>(rows_.size());
-    const auto [place, is_new] = known_.try_emplace({conversation.bond, conversation.key}, next);
-    if (is_new) {
+    const auto found = find(conversation.bond, conversation.key);
+    const std::uint32_t index = found.value_or(static_cast<std::uint32_t>(rows_.size()));
+    if (!found) {
         FlowRow& row = rows_.emplace_back();
         row.id = next_id_++;
         row.flow.bond = conversation.bond;
         row.flow.key = conversation.key;
         row.first_ns = entry.value.first_ns;
+        known_.add([this](std::uint32_t other) { return hash_of_row(other); });
     }
-    FlowRow& row = rows_[place->second];
+    FlowRow& row = rows_[index];
     const bool received = entry.key.flags & BT_KEY_RX;
-    SlaveUse use = (received ? conversation.rx : conversation.tx).front();
+    std::vector<SlaveUse>& its_uses = received ? conversation.rx : conversation.tx;
+    SlaveUse& use = its_uses.front();
     std::vector<SlaveUse>& uses = received ? row.flow.rx : row.flow.tx;
     const bool known = std::any_of(uses.begin(), uses.end(), [&](const SlaveUse& other) {
         return other.slave_ifindex == use.slave_ifindex && other.inactive == use.inactive;
@@ -103,11 +112,14 @@ std::uint32_t LiveFlows::row_of(const FlowEntry& entry) {
         const auto behind =
             std::upper_bound(uses.begin(), uses.end(), use,
                              [](const SlaveUse& a, const SlaveUse& b) { return a.first_ns < b.first_ns; });
-        uses.insert(behind, use);
-        changed_.push_back(place->second);
+        if (uses.empty())
+            uses = std::move(its_uses); // no room to spare
+        else
+            uses.insert(behind, use);
+        changed_.push_back(index);
     }
     row.first_ns = std::min<std::uint64_t>(row.first_ns, entry.value.first_ns);
-    return place->second;
+    return index;
 }
 
 void LiveFlows::grow(FlowRow& row, const FlowEntry& entry, const Counts& delta, bool received, bool is_new) {
@@ -118,21 +130,25 @@ void LiveFlows::grow(FlowRow& row, const FlowEntry& entry, const Counts& delta, 
         use.last_ns = std::max<std::uint64_t>(use.last_ns, entry.value.last_ns);
     }
     if (received) {
-        row.rx_grown += delta;
+        add_wire(row.rx, delta);
         if (!inactive && (row.rx_slave == 0 || entry.value.last_ns >= row.rx_last_ns)) {
             row.rx_slave = entry.slave_ifindex;
             row.rx_last_ns = entry.value.last_ns;
         }
         return;
     }
-    row.tx_grown += delta;
-    for (unsigned i = 0; i < row.growing; ++i)
-        if (row.growths[i].slave == entry.slave_ifindex) {
-            row.growths[i].last_ns = std::max<std::uint64_t>(row.growths[i].last_ns, entry.value.last_ns);
+    add_wire(row.tx, delta);
+    for (std::uint32_t place = row.growth; place != 0; place = growths_[place - 1].next)
+        if (Growth& growth = growths_[place - 1]; growth.slave == entry.slave_ifindex) {
+            growth.last_ns = std::max<std::uint64_t>(growth.last_ns, entry.value.last_ns);
             return;
         }
-    if (row.growing < row.growths.size())
-        row.growths[row.growing++] = {entry.slave_ifindex, entry.value.first_ns, entry.value.last_ns, is_new};
+    growths_.push_back({.first_ns = entry.value.first_ns,
+                        .last_ns = entry.value.last_ns,
+                        .slave = entry.slave_ifindex,
+                        .next = row.growth,
+                        .is_new = is_new});
+    row.growth = static_cast<std::uint32_t>(growths_.size());
 }
 
 void LiveFlows::add(const FlowEntry& entry, std::uint64_t time_ns) {
@@ -154,8 +170,8 @@ void LiveFlows::add(const FlowEntry& entry, std::uint64_t time_ns) {
     FlowRow& row = rows_[state.row];
     if (row.epoch != epoch_) {
         row.epoch = epoch_;
-        row.tx_grown = row.rx_grown = {};
-        row.growing = 0;
+        row.tx = row.rx = {}; // sums for now, rates by finish_row()
+        row.growth = 0;
     }
     grow(row, entry, delta, entry.key.flags & BT_KEY_RX, found.is_new);
 }
@@ -165,10 +181,17 @@ void LiveFlows::add(const FlowEntry& entry, std::uint64_t time_ns) {
 // tells.
 void LiveFlows::follow_slave(std::uint32_t index, bool moves_mean_something, std::uint64_t time_ns) {
     FlowRow& row = rows_[index];
-    const std::span<const FlowRow::Growth> growths(row.growths.data(), row.growing);
-    const auto latest = std::max_element(growths.begin(), growths.end(), [](const auto& a, const auto& b) {
-        return std::pair(a.last_ns, a.first_ns) < std::pair(b.last_ns, b.first_ns);
-    });
+    const Growth *latest = nullptr, *old = nullptr; // old: on the slave that it was on
+    unsigned slaves = 0;
+    for (std::uint32_t place = row.growth; place != 0; place = growths_[place - 1].next) {
+        const Growth& growth = growths_[place - 1];
+        ++slaves;
+        if (growth.slave == row.tx_slave) old = &growth;
+        // Of equal ones that which was read first, which comes last.
+        if (!latest ||
+            std::pair(growth.last_ns, growth.first_ns) >= std::pair(latest->last_ns, latest->first_ns))
+            latest = &growth;
+    }
     if (row.tx_slave == 0) { // the first time
         row.tx_slave = latest->slave;
         row.moves = moves_mean_something ? row.flow.moves() : 0;
@@ -176,14 +199,11 @@ void LiveFlows::follow_slave(std::uint32_t index, bool moves_mean_something, std
         return;
     }
     bool moved = false;
-    if (row.growing == 1) {
+    if (slaves == 1) {
         moved = latest->slave != row.tx_slave;
         row.sprayed = false;
     } else {
-        const auto old = std::find_if(growths.begin(), growths.end(),
-                                      [&](const auto& g) { return g.slave == row.tx_slave; });
-        moved = row.growing == 2 && old != growths.end() && latest != old && latest->is_new &&
-                old->last_ns <= latest->first_ns;
+        moved = slaves == 2 && old && latest != old && latest->is_new && old->last_ns <= latest->first_ns;
         row.sprayed = !moved;
     }
     if (!moves_mean_something) {
@@ -203,19 +223,20 @@ void LiveFlows::finish_row(std::uint32_t index, bool moves_mean_something, std::
     row.tx_weight *= fading;
     row.rx_weight *= fading;
     const bool grew = row.epoch == epoch_;
-    row.tx = grew ? rate_of(row.tx_grown, seconds) : Rate{};
-    row.rx = grew ? rate_of(row.rx_grown, seconds) : Rate{};
+    const Rate tx_grown = grew ? row.tx : Rate{}, rx_grown = grew ? row.rx : Rate{};
+    row.tx = rate_of(tx_grown, seconds);
+    row.rx = rate_of(rx_grown, seconds);
     for (const LiveDirection direction : {LiveDirection::both, LiveDirection::tx, LiveDirection::rx}) {
         const Rate rate = row.rate(direction);
         row.bytes_order[static_cast<std::size_t>(direction)].follow(rate.bytes);
         row.packets_order[static_cast<std::size_t>(direction)].follow(rate.packets);
     }
     if (!grew) return;
-    if (row.growing > 0) follow_slave(index, moves_mean_something, time_ns);
+    if (row.growth != 0) follow_slave(index, moves_mean_something, time_ns);
     if (seconds > 0) {
         row.active_ns = time_ns;
-        row.tx_weight += static_cast<double>(row.tx_grown.wire_bytes);
-        row.rx_weight += static_cast<double>(row.rx_grown.wire_bytes);
+        row.tx_weight += tx_grown.bytes;
+        row.rx_weight += rx_grown.bytes;
         return;
     }
     // The first reading's sums have no interval: the flow may have been silent for long.
@@ -229,6 +250,7 @@ void LiveFlows::update(std::span<const FlowEntry> entries, std::span<const BondM
     ++epoch_;
     moves_.clear();
     changed_.clear();
+    if (rows_.empty()) reserve(entries.size());
     index_.begin_reading();
     for (const FlowEntry& entry : entries)
         add(entry, time_ns);
@@ -239,6 +261,7 @@ void LiveFlows::update(std::span<const FlowEntry> entries, std::span<const BondM
                               (bonds[bond] == BondMode::balance_rr || bonds[bond] == BondMode::broadcast);
         finish_row(row, !spraying, time_ns, seconds, fading);
     }
+    growths_ = {};
     std::sort(changed_.begin(), changed_.end());
     changed_.erase(std::unique(changed_.begin(), changed_.end()), changed_.end());
     // Entries that were not read this time; one that was read twice makes the number too small, no more.
@@ -247,8 +270,17 @@ void LiveFlows::update(std::span<const FlowEntry> entries, std::span<const BondM
 }
 
 std::optional<std::uint32_t> LiveFlows::find(std::size_t bond, const ConversationKey& key) const {
-    const auto found = known_.find({bond, key});
-    return found == known_.end() ? std::nullopt : std::optional(found->second);
+    return known_.find(hash_of(bond, key), [&](std::uint32_t row) {
+        return rows_[row].flow.bond == bond && rows_[row].flow.key == key;
+    });
+}
+
+// The first reading of a table in use is most of what there will be: room for all of it at once, where
+// growing by doubling would leave half of it unused, or copy it while both copies are in memory.
+void LiveFlows::reserve(std::size_t entries) {
+    index_.reserve(entries);
+    entries_.reserve(entries);
+    rows_.reserve(entries);
 }
 
 // Clears away what has vanished from the kernel's table long ago, with the rows of which nothing is left.
@@ -265,12 +297,10 @@ void LiveFlows::forget(std::uint64_t time_ns) {
     std::vector<FlowRow> rows;
     for (std::uint32_t row = 0; row < rows_.size(); ++row) {
         renumbered[row] = static_cast<std::uint32_t>(rows.size());
-        if (row_used[row])
-            rows.push_back(std::move(rows_[row]));
-        else
-            known_.erase({rows_[row].flow.bond, rows_[row].flow.key});
+        if (row_used[row]) rows.push_back(std::move(rows_[row]));
     }
     rows_ = std::move(rows);
+    known_.rebuild(rows_.size(), [this](std::uint32_t row) { return hash_of_row(row); });
     std::vector<EntryState> entries;
     entries.reserve(kept.size());
     for (const std::uint32_t number : kept) {

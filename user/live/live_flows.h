@@ -6,13 +6,13 @@
 #include "user/flow/conversation.h"
 #include "user/flow/join.h"
 #include "user/live/entry_index.h"
+#include "user/live/number_table.h"
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
-#include <unordered_map>
 #include <vector>
 
 namespace bondtrace {
@@ -29,26 +29,26 @@ inline Rate operator+(const Rate& a, const Rate& b) {
 // A rate, coarsened so that it changes only when the rate does by more than a tenth: what is ordered by it
 // does not jump.
 struct CalmRate {
-    std::uint32_t level = 0;
+    std::uint16_t level = 0;
     void follow(double rate);
 };
 
+// Tables hold tens of thousands: a member more is memory.
 struct FlowRow {
     std::uint64_t id = 0;                               // in the order of first sight, never used again
     Conversation flow;                                  // sums since the start
     Rate tx, rx;                                        // of the last interval
     std::array<CalmRate, 3> bytes_order, packets_order; // by LiveDirection
-    // CLOCK_MONOTONIC. `active`: the reading by which it had carried something.
-    std::uint64_t first_ns = 0, active_ns = 0;
-    // The slaves that carried it last; 0: none yet.
-    int tx_slave = 0, rx_slave = 0;
-    bool sprayed = false; // over several slaves at once, in the last interval in which it sent
-    unsigned moves = 0;   // of sending, from one slave to another
-    std::uint64_t moved_ns = 0;
-    int moved_from = 0;
     std::optional<std::uint32_t> tx_hash; // under the bond's policy; nullopt: not determined, or not asked
+    bool sprayed = false; // over several slaves at once, in the last interval in which it sent
+    // CLOCK_MONOTONIC. `active`: the reading by which it had carried something.
+    std::uint64_t first_ns = 0, active_ns = 0, moved_ns = 0;
     // Bytes of the last seconds: older ones count less and less (weight_seconds).
     double tx_weight = 0, rx_weight = 0;
+    // The slaves that carried it last; 0: none yet.
+    int tx_slave = 0, rx_slave = 0;
+    int moved_from = 0;
+    unsigned moves = 0; // of sending, from one slave to another
 
     [[nodiscard]] Rate rate(LiveDirection direction) const {
         return direction == LiveDirection::tx ? tx : direction == LiveDirection::rx ? rx : tx + rx;
@@ -56,17 +56,9 @@ struct FlowRow {
 
   private:
     friend class LiveFlows;
-    // Of the interval that is being added up.
-    std::uint32_t epoch = 0;
-    Counts tx_grown, rx_grown;
-    struct Growth {
-        int slave = 0;
-        std::uint64_t first_ns = 0, last_ns = 0;
-        bool is_new = false; // the flow was not on that slave before
-    };
-    std::array<Growth, 3> growths; // of sending; more slaves than that are all the same
-    unsigned growing = 0;
     std::uint64_t rx_last_ns = 0;
+    std::uint32_t epoch = 0;  // of the interval in which it last grew
+    std::uint32_t growth = 0; // of that interval: into LiveFlows::growths_, from 1; 0: it did not send
 };
 
 // A flow that changed its sending slave between two readings.
@@ -104,21 +96,21 @@ class LiveFlows {
         std::uint32_t row = 0;
         std::uint32_t epoch = 0; // when it was last read
         std::uint64_t present_ns = 0;
-        bool received = false, inactive = false;
     };
-    struct Identity {
-        std::size_t bond;
-        ConversationKey key;
-        bool operator==(const Identity&) const = default;
-    };
-    struct IdentityHash {
-        std::uint64_t seed, multiplier;
-        std::size_t operator()(const Identity& identity) const;
+    // What a flow sent on one slave in the interval that is being added up.
+    struct Growth {
+        std::uint64_t first_ns = 0, last_ns = 0;
+        int slave = 0;
+        std::uint32_t next = 0; // the flow's on another slave, from 1; 0: no more
+        bool is_new = false;    // the flow was not on that slave before
     };
 
     void add(const FlowEntry& entry, std::uint64_t time_ns);
     std::uint32_t row_of(const FlowEntry& entry);
-    static void grow(FlowRow& row, const FlowEntry& entry, const Counts& delta, bool received, bool is_new);
+    [[nodiscard]] std::uint64_t hash_of(std::size_t bond, const ConversationKey& key) const;
+    [[nodiscard]] std::uint64_t hash_of_row(std::uint32_t row) const;
+    void reserve(std::size_t entries);
+    void grow(FlowRow& row, const FlowEntry& entry, const Counts& delta, bool received, bool is_new);
     void finish_row(std::uint32_t index, bool moves_mean_something, std::uint64_t time_ns, double seconds,
                     double fading);
     void follow_slave(std::uint32_t index, bool moves_mean_something, std::uint64_t time_ns);
@@ -127,7 +119,9 @@ class LiveFlows {
     EntryIndex index_;
     std::vector<EntryState> entries_;
     std::vector<FlowRow> rows_;
-    std::unordered_map<Identity, std::uint32_t, IdentityHash> known_;
+    NumberTable known_; // rows by bond and key
+    std::uint64_t seed_, multiplier_;
+    std::vector<Growth> growths_; // in the order of their first entries
     std::vector<FlowMove> moves_;
     std::vector<std::uint32_t> changed_;
     std::uint64_t next_id_ = 1;

@@ -5,7 +5,8 @@
 #include "user/report/era_json.h"
 #include "user/report/json_parts.h"
 
-#include <fmt/format.h>
+#include <optional>
+#include <vector>
 
 namespace bondtrace {
 namespace {
@@ -77,17 +78,26 @@ Json bond_line_json(const BondReport& report, const Bond& bond, const LiveBondSt
     return json;
 }
 
-Json flow_line_json(const BondReport& report, const FlowRow& row) {
-    Json json = flow_json(report, row.flow);
-    json["moves"] = row.moves;
-    json["sprayed"] = row.sprayed;
+void emit_rate(JsonEmitter& out, const Rate& tx, const Rate& rx) {
+    constexpr double bits = 8;
+    out.open('{')
+        .member("tx_bits", tx.bytes * bits)
+        .member("rx_bits", rx.bytes * bits)
+        .member("tx_packets", tx.packets)
+        .member("rx_packets", rx.packets)
+        .close('}');
+}
+
+void append_flow(std::string& text, const BondReport& report, const FlowRow& row) {
     const auto name = [&](int ifindex) {
-        return ifindex == 0 ? Json(nullptr) : Json(valid_utf8(slave_name(report, ifindex)));
+        return ifindex == 0 ? std::nullopt : std::optional(slave_name(report, ifindex));
     };
-    json["tx_slave"] = name(row.tx_slave);
-    json["rx_slave"] = name(row.rx_slave);
-    json["rate"] = rate_json(row.tx, row.rx);
-    return json;
+    JsonEmitter out(text);
+    out.open('{');
+    emit_flow(out, report, row.flow, row.moves, row.sprayed);
+    out.member("tx_slave", name(row.tx_slave)).member("rx_slave", name(row.rx_slave)).name("rate");
+    emit_rate(out, row.tx, row.rx);
+    out.close('}');
 }
 
 std::string_view to_text(EventKind kind) {
@@ -141,39 +151,53 @@ Json cost_json(const LiveModel& model) {
 
 } // namespace
 
-std::string live_json(const LiveModel& model, const FlowView& view, std::uint64_t sequence, std::size_t most,
-                      std::uint64_t first_event) {
+bool write_live_json(const LiveModel& model, const FlowView& view, const LiveJsonPart& part,
+                     const TextSink& sink) {
     const LiveReading& reading = model.reading();
     const std::vector<BondReport>& bonds = reading.report.bonds;
     std::vector<std::vector<const FlowRow*>> flows(bonds.size());
     for (const std::uint32_t place : view.rows()) {
         const FlowRow& row = model.flows().rows()[place];
-        if (row.flow.bond < flows.size() && flows[row.flow.bond].size() < most)
+        if (row.flow.bond < flows.size() && flows[row.flow.bond].size() < part.most)
             flows[row.flow.bond].push_back(&row);
     }
 
-    // Flows are written one by one: a document tree of a full table would take gigabytes.
-    std::string text = "{";
-    append_members(text, head_json(model, view, sequence), ",");
-    text += ",\"bonds\":[";
+    TextPieces pieces(sink);
+    pieces.text() = "{";
+    append_members(pieces.text(), head_json(model, view, part.sequence), ",");
+    pieces.text() += ",\"bonds\":[";
     for (std::size_t i = 0; i < bonds.size(); ++i) {
         const Bond& state = reading.bonds[i].state;
         const LiveBondState& live = model.bonds()[i];
-        text += i == 0 ? "{" : ",{";
-        append_members(text, bond_line_json(bonds[i], state, live), ",");
-        text += ",\"slaves\":[";
+        pieces.text() += i == 0 ? "{" : ",{";
+        append_members(pieces.text(), bond_line_json(bonds[i], state, live), ",");
+        pieces.text() += ",\"slaves\":[";
         for (std::size_t slave = 0; slave < bonds[i].slaves.size(); ++slave)
-            text += (slave == 0 ? "" : ",") +
-                    dump(slave_line_json(bonds[i], bonds[i].slaves[slave], state,
-                                         reading.bonds[i].counters[slave], live.slaves[slave]));
-        text += "],\"flows\":[";
-        for (std::size_t flow = 0; flow < flows[i].size(); ++flow)
-            text += (flow == 0 ? "" : ",") + dump(flow_line_json(bonds[i], *flows[i][flow]));
-        text += "]}";
+            pieces.text() += (slave == 0 ? "" : ",") +
+                             dump(slave_line_json(bonds[i], bonds[i].slaves[slave], state,
+                                                  reading.bonds[i].counters[slave], live.slaves[slave]));
+        pieces.text() += "],\"flows\":[";
+        for (std::size_t flow = 0; flow < flows[i].size(); ++flow) {
+            if (flow > 0) pieces.text() += ',';
+            append_flow(pieces.text(), bonds[i], *flows[i][flow]);
+            if (!pieces.pass()) return false;
+        }
+        pieces.text() += "]}";
     }
-    text += "],\"losses\":" + dump(losses_json(reading.report.losses));
-    text += ",\"cost\":" + dump(cost_json(model));
-    text += ",\"events\":" + dump(events_json(model.events(), first_event)) + "}\n";
+    pieces.text() += "],\"losses\":" + dump(losses_json(reading.report.losses));
+    pieces.text() += ",\"cost\":" + dump(cost_json(model));
+    pieces.text() += ",\"events\":" + dump(events_json(model.events(), part.first_event)) + "}\n";
+    return pieces.finish();
+}
+
+std::string live_json(const LiveModel& model, const FlowView& view, std::uint64_t sequence, std::size_t most,
+                      std::uint64_t first_event) {
+    std::string text;
+    write_live_json(model, view, {.sequence = sequence, .most = most, .first_event = first_event},
+                    [&](const std::string& piece) {
+                        text += piece;
+                        return true;
+                    });
     return text;
 }
 

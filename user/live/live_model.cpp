@@ -162,8 +162,8 @@ void LiveModel::update_slaves(const LiveReading& before) {
 void LiveModel::update_predictions() {
     for (RecordedPrediction& recorded : reading_.predictions)
         if (const auto row = flows_.find(recorded.bond, recorded.key))
-            flows_.row(*row).flow.prediction = std::move(recorded.prediction);
-    reading_.predictions.clear();
+            flows_.row(*row).flow.prediction = predictions_.share(std::move(recorded.prediction));
+    reading_.predictions = {};
     if (!reading_.report.era || flows_.changed().empty()) return;
     std::vector<PredictionBond> contexts;
     for (std::size_t i = 0; i < reading_.bonds.size(); ++i)
@@ -173,7 +173,7 @@ void LiveModel::update_predictions() {
     conversations.reserve(flows_.changed().size());
     for (const std::uint32_t row : flows_.changed())
         conversations.push_back(std::move(flows_.row(row).flow));
-    predict(conversations, contexts, reading_.report.era->era);
+    predict(conversations, contexts, reading_.report.era->era, predictions_);
     for (std::size_t i = 0; i < conversations.size(); ++i)
         flows_.row(flows_.changed()[i]).flow = std::move(conversations[i]);
 }

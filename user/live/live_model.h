@@ -106,6 +106,7 @@ class LiveModel {
     LiveReading reading_;
     std::vector<LiveBondState> bonds_;
     LiveFlows flows_;
+    PredictionPool predictions_;
     EventLog events_;
     std::uint64_t readings_ = 0;
     double interval_seconds_ = 0;

@@ -11,8 +11,8 @@
 #include <array>
 #include <cerrno>
 #include <csignal>
-#include <limits>
 #include <memory>
+#include <string_view>
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -32,6 +32,17 @@ constexpr milliseconds first_interval{500};
 constexpr milliseconds least_interval{250};
 // Readings before the one stepped back to, for rates, moves and the minute of history.
 constexpr std::size_t replayed_before = 120;
+
+// False, with errno, when the file does not take it all.
+bool write_all(const Fd& file, std::string_view text) {
+    while (!text.empty()) {
+        const ssize_t size = write(file.get(), text.data(), text.size());
+        if (size < 0 && errno == EINTR) continue;
+        if (size <= 0) return false;
+        text.remove_prefix(static_cast<std::size_t>(size));
+    }
+    return true;
+}
 
 class ScreenSession {
   public:
@@ -193,17 +204,10 @@ class ScreenSession {
         std::string time = model_.reading().report.header.time; // "2025-06-01T12:00:00Z"
         std::erase_if(time, [](char c) { return c == ':' || c == '-' || c == '/'; });
         const std::string name = fmt::format("bondtrace-live-{}.json", time.substr(0, 32));
-        const std::string text =
-            live_json(model_, controller_.view(), 0, std::numeric_limits<std::size_t>::max(), 0);
         const Fd file(open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644));
-        std::size_t done = 0;
-        while (file.valid() && done < text.size()) {
-            const ssize_t size = write(file.get(), text.data() + done, text.size() - done);
-            if (size < 0 && errno == EINTR) continue;
-            if (size <= 0) break;
-            done += static_cast<std::size_t>(size);
-        }
-        if (file.valid() && done == text.size())
+        if (file.valid() &&
+            write_live_json(model_, controller_.view(), {},
+                            [&file](const std::string& piece) { return write_all(file, piece); }))
             controller_.say(fmt::format("written to {}", name));
         else
             controller_.say(fmt::format("cannot write {}: {}", name, errno_text(errno)), true);

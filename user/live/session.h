@@ -4,15 +4,14 @@
 
 #include "user/base/fd.h"
 #include "user/base/result.h"
+#include "user/base/text_pieces.h"
 #include "user/live/source.h"
 #include "user/live/symbols.h"
 #include "user/live/ui_state.h"
 
 #include <chrono>
 #include <cstddef>
-#include <functional>
 #include <optional>
-#include <string>
 
 namespace bondtrace {
 
@@ -35,8 +34,7 @@ struct LineOptions {
     bool names = false; // of hosts, beside their addresses (text only)
     Symbols symbols;
     int signals = -1; // any ends
-    // Writes a text; false when nobody reads it any more.
-    std::function<bool(const std::string&)> write;
+    TextSink write;   // a reading comes in one piece or several
 };
 
 // Writes a reading after every interval, until the count or a signal. A recording is written as fast as it is

@@ -26,16 +26,16 @@ struct ProofInput {
     traffic::PortChoice ports;
     traffic::PortPlan plan; // flows at the same positions as in the results
     traffic::EndResult client;
-    std::optional<traffic::EndResult> server;           // absent when it has not reported
-    traffic::TrafficSummary summary;                    // of these two
-    traffic::EndTrace near;                             // this end
-    std::optional<traffic::EndTrace> far;               // the peer, when its server traces
-    std::string untraced;                               // why it did not; empty: it did, or nobody knows
-    std::vector<std::optional<Prediction>> predictions; // of each flow, for what this end sends
-    std::uint32_t mtu = 1500;                           // of the bond
-    std::vector<Finding> findings; // of an audit of the test's flows, and of the test: host.*
-    Balance tx, rx;                // of that audit
-    std::string broken;            // how the test ended before its time; empty: it did not
+    std::optional<traffic::EndResult> server;  // absent when it has not reported
+    traffic::TrafficSummary summary;           // of these two
+    traffic::EndTrace near;                    // this end
+    std::optional<traffic::EndTrace> far;      // the peer, when its server traces
+    std::string untraced;                      // why it did not; empty: it did, or nobody knows
+    std::vector<SharedPrediction> predictions; // of each flow, for what this end sends
+    std::uint32_t mtu = 1500;                  // of the bond
+    std::vector<Finding> findings;             // of an audit of the test's flows, and of the test: host.*
+    Balance tx, rx;                            // of that audit
+    std::string broken;                        // how the test ended before its time; empty: it did not
 };
 
 enum class CheckResult : std::uint8_t { passed, failed, unknown };

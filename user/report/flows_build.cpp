@@ -116,9 +116,10 @@ void add_predictions(FlowsReport& report, const Observed& observed, EraFinding e
     for (std::size_t i = 0; i < observed.bonds.size() && i < report.bonds.size(); ++i)
         bonds.push_back(prediction_context(observed.bonds[i].bond, report.bonds[i], flow_dissector));
     predict(report.flows, bonds, era.era);
+    const SharedPrediction no_bond_here = no_bond();
     for (Conversation& flow : report.flows)
         if (flow.bond < report.bonds.size() && report.bonds[flow.bond].group && !flow.tx.empty())
-            flow.prediction = no_bond();
+            flow.prediction = no_bond_here;
     report.era = std::move(era);
     count_agreement(report.bonds, report.flows);
 }

@@ -4,6 +4,7 @@
 
 #include "user/audit/finding.h"
 #include "user/report/flows_report.h"
+#include "user/report/json_emitter.h"
 
 #include <optional>
 #include <string>
@@ -37,11 +38,14 @@ Json coverage_json(const SlaveReport& slave);
 Json limits_json(const std::string& attachment);
 Json losses_json(const Losses& losses);
 
-// A bond's members but for its lists and the agreement, a slave, a conversation: as
-// docs/schema/flows.schema.json has them.
+// A bond's members but for its lists and the agreement, and a slave: as docs/schema/flows.schema.json has
+// them.
 Json bond_json(const BondReport& bond);
 Json slave_json(const BondReport& bond, const SlaveReport& slave);
-Json flow_json(const BondReport& bond, const Conversation& flow);
+// A conversation's members, into the object that is open. How often it moved and whether it is sprayed the
+// live table knows better than the conversation does.
+void emit_flow(JsonEmitter& out, const BondReport& bond, const Conversation& flow, unsigned moves,
+               bool sprayed);
 
 // One of a document's "findings".
 Json finding_json(const Finding& finding);

@@ -3,9 +3,11 @@
 
 #include "user/base/text.h"
 #include "user/report/era_json.h"
+#include "user/report/json_emitter.h"
 #include "user/report/json_parts.h"
 
-#include <cmath>
+#include <optional>
+#include <vector>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -33,78 +35,103 @@ Json slave_json(const BondReport& bond, const SlaveReport& slave) {
 
 namespace {
 
-Json uses_json(const BondReport& bond, const std::vector<SlaveUse>& uses, bool received) {
-    Json list = Json::array();
+void emit_uses(JsonEmitter& out, const BondReport& bond, const std::vector<SlaveUse>& uses, bool received) {
+    out.open('[');
     for (const SlaveUse& use : uses) {
-        Json json;
-        json["slave"] = valid_utf8(slave_name(bond, use.slave_ifindex));
-        json.update(counts_json(use.counts));
-        json["first_ns"] = use.first_ns;
-        json["last_ns"] = use.last_ns;
-        if (received) json["inactive"] = use.inactive;
-        list.push_back(std::move(json));
+        const SlaveReport* const slave = bond.find_slave(use.slave_ifindex);
+        out.open('{').name("slave");
+        if (slave)
+            out.value(slave->name);
+        else
+            out.value(slave_name(bond, use.slave_ifindex));
+        out.member("packets", use.counts.packets)
+            .member("bytes", use.counts.bytes)
+            .member("wire_packets", use.counts.wire_packets)
+            .member("wire_bytes", use.counts.wire_bytes)
+            .member("first_ns", use.first_ns)
+            .member("last_ns", use.last_ns);
+        if (received) out.member("inactive", use.inactive);
+        out.close('}');
     }
-    return list;
+    out.close(']');
 }
 
 // The MAC addresses of the first use, sending before receiving: what layer 2 of the hash sees.
-void add_macs(Json& json, const Conversation& flow) {
+void emit_macs(JsonEmitter& out, const Conversation& flow) {
     const SlaveUse* use = !flow.tx.empty() ? &flow.tx.front() : !flow.rx.empty() ? &flow.rx.front() : nullptr;
-    json["local_mac"] = use ? Json(to_text(use->origin.local_mac)) : Json(nullptr);
-    json["remote_mac"] = use ? Json(to_text(use->origin.remote_mac)) : Json(nullptr);
+    const auto mac = [use](MacAddress FrameOrigin::*member) {
+        return use ? std::optional(to_text(use->origin.*member)) : std::nullopt;
+    };
+    out.member("local_mac", mac(&FrameOrigin::local_mac)).member("remote_mac", mac(&FrameOrigin::remote_mac));
 }
 
 // What else the hash is made of, of the first frame sent; null when nothing was.
-Json hash_inputs_json(const Conversation& flow) {
-    if (flow.tx.empty()) return nullptr;
+void emit_hash_inputs(JsonEmitter& out, const Conversation& flow) {
+    out.name("hash_inputs");
+    if (flow.tx.empty()) return out.null();
     const FrameOrigin& origin = flow.tx.front().origin;
-    return {{"outer_ethertype", origin.outer_ethertype},
-            {"tci", origin.tci},
-            {"extension_headers", origin.extension_headers},
-            {"skb_hash", origin.l4_hash ? Json(origin.skb_hash) : Json(nullptr)}};
+    out.open('{')
+        .member("outer_ethertype", origin.outer_ethertype)
+        .member("tci", origin.tci)
+        .member("extension_headers", origin.extension_headers)
+        .member("skb_hash", origin.l4_hash ? std::optional(origin.skb_hash) : std::nullopt)
+        .close('}');
 }
 
-void add_detail(Json& json, const ConversationKey& key) {
-    if (const auto* icmp = std::get_if<IcmpMessage>(&key.detail)) {
-        json["icmp"] = {{"type", icmp->type}, {"code", icmp->code}, {"id", or_null(icmp->id)}};
-    } else if (const auto* spi = std::get_if<Spi>(&key.detail)) {
-        json["spi"] = spi->value;
-    }
+void emit_detail(JsonEmitter& out, const ConversationKey& key) {
+    if (const auto* icmp = std::get_if<IcmpMessage>(&key.detail))
+        out.name("icmp")
+            .open('{')
+            .member("type", icmp->type)
+            .member("code", icmp->code)
+            .member("id", icmp->id)
+            .close('}');
+    else if (const auto* spi = std::get_if<Spi>(&key.detail))
+        out.member("spi", spi->value);
 }
 
 } // namespace
 
-Json flow_json(const BondReport& bond, const Conversation& flow) {
+void emit_flow(JsonEmitter& out, const BondReport& bond, const Conversation& flow, unsigned moves,
+               bool sprayed) {
     const ConversationKey& key = flow.key;
     const auto* ports = std::get_if<Ports>(&key.detail);
-    Json json;
-    json["protocol"] = protocol_name(key);
-    json["ethertype"] = key.ethertype;
-    if (key.ip) json["ip_protocol"] = key.protocol;
-    json["local"] = to_text(key.local);
-    json["local_port"] = ports ? Json(ports->local) : Json(nullptr);
-    json["remote"] = to_text(key.remote);
-    json["remote_port"] = ports ? Json(ports->remote) : Json(nullptr);
-    add_macs(json, flow);
-    add_detail(json, key);
-    json["vlan"] = or_null(key.vlan);
-    json["inner_vlan"] = or_null(key.inner_vlan);
-    json["fragment"] = key.fragment;
-    json["unparsed"] = key.unparsed;
-    json["hash_inputs"] = hash_inputs_json(flow);
-    json["tx"] = uses_json(bond, flow.tx, false);
-    json["rx"] = uses_json(bond, flow.rx, true);
-    json["moves"] = flow.moves();
-    json["sprayed"] = flow.sprayed();
-    const bool predicted = flow.prediction.has_value();
-    json["predicted_slave"] =
-        predicted && flow.prediction->slave ? Json(valid_utf8(*flow.prediction->slave)) : Json(nullptr);
-    json["agrees"] = predicted ? or_null(flow.prediction->agrees) : Json(nullptr);
-    json["why"] = predicted ? valid_utf8(flow.prediction->why) : std::string(no_prediction);
-    return json;
+    out.member("protocol", protocol_name(key)).member("ethertype", key.ethertype);
+    if (key.ip) out.member("ip_protocol", key.protocol);
+    out.member("local", to_text(key.local))
+        .member("local_port", ports ? std::optional(ports->local) : std::nullopt)
+        .member("remote", to_text(key.remote))
+        .member("remote_port", ports ? std::optional(ports->remote) : std::nullopt);
+    emit_macs(out, flow);
+    emit_detail(out, key);
+    out.member("vlan", key.vlan)
+        .member("inner_vlan", key.inner_vlan)
+        .member("fragment", key.fragment)
+        .member("unparsed", key.unparsed);
+    emit_hash_inputs(out, flow);
+    out.name("tx");
+    emit_uses(out, bond, flow.tx, false);
+    out.name("rx");
+    emit_uses(out, bond, flow.rx, true);
+    out.member("moves", moves).member("sprayed", sprayed);
+    if (const auto& prediction = flow.prediction)
+        out.member("predicted_slave", prediction->slave)
+            .member("agrees", prediction->agrees)
+            .member("why", prediction->why);
+    else
+        out.member("predicted_slave", nullptr).member("agrees", nullptr).member("why", no_prediction);
 }
 
 namespace {
+
+std::string flow_text(const BondReport& bond, const Conversation& flow) {
+    std::string text;
+    JsonEmitter out(text);
+    out.open('{');
+    emit_flow(out, bond, flow, flow.moves(), flow.sprayed());
+    out.close('}');
+    return text;
+}
 
 Json agreement_json(const BondReport& bond) {
     const Agreement& agreement = bond.agreement;
@@ -114,7 +141,7 @@ Json agreement_json(const BondReport& bond) {
     json["unchecked_why"] = agreement.unchecked_why.empty() ? Json(nullptr) : Json(agreement.unchecked_why);
     json["disagreements"] = Json::array();
     for (const Conversation& flow : agreement.disagreements)
-        json["disagreements"].push_back(flow_json(bond, flow));
+        json["disagreements"].push_back(Json::parse(flow_text(bond, flow))); // they are few
     return json;
 }
 
@@ -147,26 +174,22 @@ void append_members(std::string& text, const Json& object, std::string_view sepa
 
 namespace {
 
-// One more member, a list with each element on a line.
-template<typename List, typename ToJson>
-void append_list(std::string& text, std::string_view name, const List& list, ToJson to_json) {
-    text += fmt::format(",\n   \"{}\":[", name);
+// One more member, a list with each element on a line, which `to_text` makes. False when nobody reads it.
+template<typename List, typename ToText>
+bool write_list(TextPieces& pieces, std::string_view name, const List& list, ToText to_text) {
+    pieces.text() += fmt::format(",\n   \"{}\":[", name);
     bool first = true;
     for (const auto& element : list) {
-        text += first ? "\n    " : ",\n    ";
-        text += dump(to_json(element));
+        pieces.text() += first ? "\n    " : ",\n    ";
+        pieces.text() += to_text(element);
         first = false;
+        if (!pieces.pass()) return false;
     }
-    text += ']';
+    pieces.text() += ']';
+    return true;
 }
 
-} // namespace
-
-std::string flows_json(const FlowsReport& report) {
-    std::vector<std::vector<const Conversation*>> flows(report.bonds.size());
-    for (const Conversation& flow : report.flows)
-        if (flow.bond < flows.size()) flows[flow.bond].push_back(&flow);
-
+Json head_json(const FlowsReport& report) {
     Json head;
     head["schema"] = "bondtrace.flows/1";
     head["version"] = valid_utf8(report.header.version);
@@ -180,23 +203,44 @@ std::string flows_json(const FlowsReport& report) {
     head["flows_matching"] = report.flows_matching;
     head["max_flows"] = report.max_flows;
     head["era"] = report.era ? era_json(*report.era) : Json(nullptr);
+    return head;
+}
 
-    // Flows are written one by one: a document tree of a full table would take gigabytes.
-    std::string text = "{\n ";
-    append_members(text, head, ",\n ");
-    text += ",\n \"bonds\":[";
+} // namespace
+
+bool write_flows_json(const FlowsReport& report, const TextSink& sink) {
+    std::vector<std::vector<const Conversation*>> flows(report.bonds.size());
+    for (const Conversation& flow : report.flows)
+        if (flow.bond < flows.size()) flows[flow.bond].push_back(&flow);
+
+    TextPieces pieces(sink);
+    pieces.text() = "{\n ";
+    append_members(pieces.text(), head_json(report), ",\n ");
+    pieces.text() += ",\n \"bonds\":[";
     for (std::size_t i = 0; i < report.bonds.size(); ++i) {
-        text += i == 0 ? "\n  {" : ",\n  {";
-        Json bond = bond_json(report.bonds[i]);
-        bond["agreement"] = report.era ? agreement_json(report.bonds[i]) : Json(nullptr);
-        append_members(text, bond, ",\n   ");
-        append_list(text, "slaves", report.bonds[i].slaves,
-                    [&](const SlaveReport& slave) { return slave_json(report.bonds[i], slave); });
-        append_list(text, "flows", flows[i],
-                    [&](const Conversation* flow) { return flow_json(report.bonds[i], *flow); });
-        text += '}';
+        const BondReport& bond = report.bonds[i];
+        pieces.text() += i == 0 ? "\n  {" : ",\n  {";
+        Json json = bond_json(bond);
+        json["agreement"] = report.era ? agreement_json(bond) : Json(nullptr);
+        append_members(pieces.text(), json, ",\n   ");
+        const bool written =
+            write_list(pieces, "slaves", bond.slaves,
+                       [&](const SlaveReport& slave) { return dump(slave_json(bond, slave)); }) &&
+            write_list(pieces, "flows", flows[i],
+                       [&](const Conversation* flow) { return flow_text(bond, *flow); });
+        if (!written) return false;
+        pieces.text() += '}';
     }
-    text += "],\n \"losses\":" + dump(losses_json(report.losses)) + "\n}\n";
+    pieces.text() += "],\n \"losses\":" + dump(losses_json(report.losses)) + "\n}\n";
+    return pieces.finish();
+}
+
+std::string flows_json(const FlowsReport& report) {
+    std::string text;
+    write_flows_json(report, [&](const std::string& piece) {
+        text += piece;
+        return true;
+    });
     return text;
 }
 

@@ -96,5 +96,11 @@ TEST(HostText, IsCanonical) {
     EXPECT_EQ(to_text(Host(MacAddress{2, 0, 0, 0, 10, 1})), "02:00:00:00:0a:01");
 }
 
+// Tables hold hundreds of thousands: whoever makes them larger should know it.
+TEST(Conversation, IsSmall) {
+    EXPECT_LE(sizeof(SlaveUse), 96U);
+    EXPECT_LE(sizeof(Conversation), 136U);
+}
+
 } // namespace
 } // namespace bondtrace

@@ -45,6 +45,20 @@ TEST(LiveJson, IsOneLineWithRates) {
     EXPECT_EQ(document["bonds"][0]["lacp_verdict"], "up");
 }
 
+TEST(LiveJson, IsWrittenAsATreeWouldBe) {
+    const std::string line = line_of(sample_model());
+    EXPECT_EQ(nlohmann::ordered_json::parse(line).dump() + "\n", line);
+}
+
+TEST(LiveJson, StopsWhenNobodyReads) {
+    const LiveModel model = sample_model();
+    FlowView view;
+    view.rebuild(model, {});
+    unsigned pieces = 0;
+    EXPECT_FALSE(write_live_json(model, view, {}, [&](const std::string&) { return ++pieces < 1; }));
+    EXPECT_EQ(pieces, 1U);
+}
+
 TEST(LiveJson, KeepsToItsLimits) {
     const LiveModel model = sample_model();
     EXPECT_EQ(json::parse(line_of(model, 0, 2))["bonds"][0]["flows"].size(), 2U);

@@ -41,7 +41,7 @@ ProofInput test_of(const std::vector<Placed>& flows) {
         Prediction prediction;
         prediction.slave = input.near.slaves[flows[i].tx].name;
         prediction.agrees = true;
-        input.predictions.emplace_back(prediction);
+        input.predictions.emplace_back(std::move(prediction));
         traffic::FlowResult result;
         result.established = true;
         result.address = {here, there, static_cast<std::uint16_t>(40'000 + i), 5477};
@@ -90,7 +90,7 @@ TEST(Proof, PassesWhenAllIsAsItShould) {
 
 TEST(Proof, FailsForOneFlowOnTheWrongSlave) {
     ProofInput input = test_of(even_flows());
-    input.predictions[5]->agrees = false;
+    input.predictions[5] = Prediction{"s0", false, "it took s1"};
     const Proof proof = prove(input);
     EXPECT_EQ(proof.status, ExitStatus::findings);
     EXPECT_THAT(proof.line, AllOf(HasSubstr("FAIL"), HasSubstr("63 of 64")));
@@ -197,9 +197,7 @@ TEST(Proof, OfRoundRobinCannotTell) {
     input.near.policy.clear();
     input.near.flows[0].tx = {use(0, 500), use(1, 500)};
     input.far->flows[0].rx = {use(0, 500), use(1, 500)};
-    input.predictions[0]->slave.reset();
-    input.predictions[0]->agrees.reset();
-    input.predictions[0]->why = "balance-rr deals packets out in turn";
+    input.predictions[0] = Prediction{{}, {}, "balance-rr deals packets out in turn"};
     input.tx.word = BalanceWord::not_expected;
     input.tx.reason = "balance-rr";
     const Proof proof = prove(input);

@@ -82,7 +82,7 @@ TEST(AgreementCount, IsOfFlowsThatCanBeChecked) {
     report.flows[1].tx.clear();
     report.flows.insert(report.flows.end(), 200, report.flows[0]);
     for (std::size_t i = 15; i < report.flows.size(); ++i)
-        report.flows[i].prediction->agrees = false;
+        report.flows[i].prediction = Prediction{"s0", false, ""};
     count_agreement(report.bonds, report.flows);
     EXPECT_EQ(agreement.checked, 201U);
     EXPECT_EQ(agreement.agree, 1U);

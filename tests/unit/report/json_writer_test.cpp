@@ -113,7 +113,7 @@ TEST(FlowsJson, IsValidWhateverTheNames) {
     report.bonds[0].name = "b\"\\\x1b[2J\xff";
     report.bonds[0].slaves[0].name = "grün\n";
     report.seconds = std::numeric_limits<double>::quiet_NaN();
-    report.flows[0].prediction->why = "\xc0\x80";
+    report.flows[0].prediction = Prediction{"s0", true, "\xc0\x80"};
     const Json json = document(report);
     EXPECT_EQ(json["bonds"][0]["name"], "b\"\\\x1b[2J\xef\xbf\xbd");
     EXPECT_EQ(json["bonds"][0]["slaves"][0]["name"], "grün\n");

@@ -191,7 +191,9 @@ TEST(FlowsText, MakesNamesHarmless) {
     FlowsReport report = test::sample_report();
     report.bonds[0].name = report.bonds[0].slaves[0].name = report.bonds[0].netns = "\x1b[31m\n\xff";
     report.bonds[0].slaves[0].state = report.header.kernel = "\x9b";
-    report.flows[1].prediction->slave = "\x1b";
+    Prediction prediction = *report.flows[1].prediction;
+    prediction.slave = "\x1b";
+    report.flows[1].prediction = prediction;
     for (const bool ascii : {false, true}) {
         const std::string text = flows_text(report, {200, ascii, false});
         EXPECT_EQ(text.find('\x1b'), std::string::npos);
