@@ -6,6 +6,7 @@
 
 #include <csignal>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <sstream>
 
@@ -19,7 +20,10 @@ namespace bondtrace::test {
 namespace {
 
 using nlohmann::json;
+using testing::AllOf;
+using testing::Each;
 using testing::HasSubstr;
+using testing::IsEmpty;
 using testing::Not;
 
 const std::string program = BONDTRACE_PROGRAM;
@@ -84,6 +88,34 @@ TEST(Privileges, Case58WithoutRightsTheMissingOnesAreNamed) {
     EXPECT_THAT(audit.out, HasSubstr("BONDTRACE"));
 }
 
+struct Capabilities {
+    std::uint64_t effective = 0, permitted = 0;
+    std::string no_new_privileges;
+    bool operator==(const Capabilities&) const = default;
+};
+
+// Those of each thread of a process.
+std::vector<Capabilities> capabilities_of(pid_t pid) {
+    std::vector<Capabilities> threads;
+    for (const auto& task : std::filesystem::directory_iterator(fmt::format("/proc/{}/task", pid))) {
+        std::ifstream status(task.path() / "status");
+        Capabilities& of = threads.emplace_back();
+        for (std::string line; std::getline(status, line);) {
+            std::istringstream words(line);
+            std::string name;
+            words >> name;
+            if (name == "CapEff:") words >> std::hex >> of.effective;
+            if (name == "CapPrm:") words >> std::hex >> of.permitted;
+            if (name == "NoNewPrivs:") words >> of.no_new_privileges;
+        }
+    }
+    return threads;
+}
+
+constexpr std::uint64_t bit(int capability) {
+    return std::uint64_t{1} << static_cast<unsigned>(capability);
+}
+
 TEST(Privileges, WhatIsNotNeededAnyMoreIsGivenUp) {
     const Lab lab("direct --mode balance-xor");
     ASSERT_FALSE(HasFatalFailure());
@@ -91,21 +123,29 @@ TEST(Privileges, WhatIsNotNeededAnyMoreIsGivenUp) {
     const Background flows({"ip", "netns", "exec", "bt-a", program, "flows", "bond0", "--for", "1h", "-v"},
                            "/dev/null", err);
     ASSERT_TRUE(await([&] { return read_file(err).find("counting on bond0") != std::string::npos; }));
-    std::ifstream status("/proc/" + std::to_string(flows.pid()) + "/status");
-    std::string line, no_new_privileges;
-    std::uint64_t effective = 0, permitted = 0;
-    while (std::getline(status, line)) {
-        std::istringstream words(line);
-        std::string name;
-        words >> name;
-        if (name == "CapEff:") words >> std::hex >> effective;
-        if (name == "CapPrm:") words >> std::hex >> permitted;
-        if (name == "NoNewPrivs:") words >> no_new_privileges;
-    }
-    const std::uint64_t kept = std::uint64_t{1} << CAP_BPF | std::uint64_t{1} << CAP_NET_ADMIN;
-    EXPECT_EQ(effective, kept);
-    EXPECT_EQ(permitted, kept);
-    EXPECT_EQ(no_new_privileges, "1");
+    const std::uint64_t kept = bit(CAP_BPF) | bit(CAP_NET_ADMIN);
+    EXPECT_THAT(capabilities_of(flows.pid()), AllOf(Not(IsEmpty()), Each(Capabilities{kept, kept, "1"})));
+    ::unlink(err.c_str());
+}
+
+// Every thread of both ends, while they trace and a stranger's messages are read.
+TEST(Privileges, OfThoseWhoProveAreFew) {
+    const Lab lab("direct --mode balance-xor");
+    ASSERT_FALSE(HasFatalFailure());
+    const std::string server_err = "/tmp/bondtrace-server-err", err = "/tmp/bondtrace-prove-err";
+    const Background server({"ip", "netns", "exec", "bt-b", program, "traffic", "server", "--trace", "bond0"},
+                            "/dev/null", server_err);
+    ASSERT_TRUE(await([&] { return read_file(server_err).find("listening") != std::string::npos; }));
+    const Background proof({"ip", "netns", "exec", "bt-a", program, "prove", "bond0", "--peer", "10.77.0.2",
+                            "--flows", "4", "--total-rate", "1M", "--for", "1h"},
+                           "/dev/null", err);
+    ASSERT_TRUE(await([&] { return read_file(err).find("4 flows") != std::string::npos; })) << read_file(err);
+    const std::uint64_t kept = bit(CAP_BPF) | bit(CAP_NET_ADMIN);
+    EXPECT_THAT(capabilities_of(proof.pid()), AllOf(Not(IsEmpty()), Each(Capabilities{kept, kept, "1"})));
+    const std::uint64_t tracing = kept | bit(CAP_PERFMON);
+    EXPECT_THAT(capabilities_of(server.pid()),
+                AllOf(Not(IsEmpty()), Each(Capabilities{tracing, tracing, "1"})));
+    ::unlink(server_err.c_str());
     ::unlink(err.c_str());
 }
 

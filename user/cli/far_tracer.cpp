@@ -48,6 +48,7 @@ TracerFactory bond_tracer(const NetNs& netns, const std::string& bond, const Tra
         roomy.max_flows = std::max(roomy.max_flows, entries_for(flows));
         auto observation = FollowedObservation::start(netns, {bond}, roomy);
         if (!observation) return tl::make_unexpected(observation.error());
+        (*observation)->follow();
         return std::make_unique<BondTracer>(std::move(*observation));
     };
 }

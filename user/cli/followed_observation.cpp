@@ -20,14 +20,15 @@ FollowedObservation::start(const NetNs& netns, const std::vector<std::string>& n
         new FollowedObservation(std::move(*observation), std::move(stop)));
 }
 
-FollowedObservation::FollowedObservation(Observation observation, Fd stop)
-    : observation_(std::move(observation)), stop_(std::move(stop)), thread_([this] { follow(); }) {}
-
 FollowedObservation::~FollowedObservation() {
     end();
 }
 
 void FollowedObservation::follow() {
+    thread_ = std::thread([this] { run(); });
+}
+
+void FollowedObservation::run() {
     constexpr int each_second = 1000; // that there were no events is worth knowing (choice_notes.h)
     for (;;) {
         std::array<pollfd, 2> sources{{{stop_.get(), POLLIN, 0}, {observation_.fd(), POLLIN, 0}}};

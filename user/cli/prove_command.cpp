@@ -201,6 +201,7 @@ ExitStatus run_prove(ProveOptions options) {
     auto observation = FollowedObservation::start(*netns, {options.test.bond}, tracing);
     if (!observation) return report_error(observation.error());
     if (const auto dropped = drop_privileges(*netns); !dropped) return report_error(dropped.error());
+    (*observation)->follow();
     if (options.test.common.verbose) say_attachment((*observation)->observation());
 
     std::optional<Result<Observed>> observed;
