@@ -24,6 +24,7 @@ using testing::Contains;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
+using testing::UnorderedElementsAre;
 
 std::vector<std::string> prove_in(const std::string& netns, const std::string& more) {
     std::vector<std::string> argv{program, "prove",  "bond0",     "--netns",
@@ -120,7 +121,7 @@ TEST(Prove, BalancedPortsAreFourToFourEveryTime) {
     const Lab lab("direct --slaves 2");
     ASSERT_FALSE(HasFatalFailure());
     const auto server = tracing_server();
-    for (int run = 0; run < 3; ++run) {
+    for (int run = 0; run < 2; ++run) {
         const json document =
             prove(fmt::format("--flows 8 --ports balanced --seed {} --total-rate 4M --for 1s", run + 1));
         EXPECT_EQ(document.at("verdict"), "PASS") << document.at("summary");
@@ -139,7 +140,7 @@ TEST(Prove, RandomPortsAreLuck) {
     ASSERT_FALSE(HasFatalFailure());
     const auto server = tracing_server();
     const char* const wanted = std::getenv("BONDTRACE_PROVE_RUNS");
-    const int runs = wanted ? std::atoi(wanted) : 6;
+    const int runs = wanted ? std::atoi(wanted) : 4;
     ASSERT_GE(runs, 2);
     double on_first = 0;
     std::set<std::uint64_t> splits;
@@ -197,17 +198,21 @@ TEST(Prove, NamesTheSlaveThatSwallows) {
     EXPECT_THAT(check(document, "flows"), HasSubstr("8 of 16 established"));
 }
 
-// Round robin: one flow is on both slaves, nothing is predicted, and chance has no part in it.
+// Round robin: one flow is on both slaves, nothing is predicted, and chance has no part in it. What is wrong
+// is the mode, as an audit says.
 TEST(Prove, RoundRobinIsNoMatterOfChance) {
     const Lab lab("direct --slaves 2 --mode balance-rr");
     ASSERT_FALSE(HasFatalFailure());
     const auto server = tracing_server();
-    const json document = prove("--udp --flows 1 --length 400 --total-rate 2M --for 2s", 3);
-    EXPECT_EQ(document.at("verdict"), "CANNOT TELL");
+    const json document = prove("--udp --flows 1 --length 400 --total-rate 2M --for 2s", 1);
+    EXPECT_THAT(findings(document), UnorderedElementsAre("mode.needs-static-lag", "mode.rr-reordering"));
     EXPECT_EQ(document.at("flows").at(0).at("tx").size(), 2U);
     EXPECT_EQ(document.at("flows").at(0).at("far_rx").size(), 2U);
     EXPECT_TRUE(document.at("near").at("tx").at("probability").is_null());
+    EXPECT_TRUE(document.at("far").at("rx").at("probability").is_null());
     EXPECT_THAT(check(document, "prediction"), HasSubstr("unknown"));
+    EXPECT_THAT(check(document, "TX here"), HasSubstr("unknown"));
+    EXPECT_THAT(check(document, "delivery"), HasSubstr("up 0 of "));
 }
 
 // The 40 GbE experiment: with every switch hash the host's own output is even, and only a hash that has the

@@ -148,16 +148,12 @@ std::optional<Check> check_delivery(const ProofInput& input, const Proof& proof)
     std::string text;
     bool lossy = false;
     for (const SideLoss& side : proof.losses) {
-        std::uint64_t sent = 0, lost = 0;
-        for (const SlaveLoss& slave : side.slaves) {
-            sent += slave.sent;
-            lost += slave.lost;
-        }
         lossy = lossy || !lossy_slaves(side.slaves).empty() || !black_holes(side.slaves).empty();
         // The other end's account of the same packets says the same.
-        if (!side.near || sent == 0) continue;
+        if (!side.near || side.sent == 0) continue;
         const bool up = side.side == bondtrace::Direction::tx;
-        text += fmt::format("{}{} {} of {} {}", text.empty() ? "" : ", ", up ? "up" : "down", lost, sent,
+        text += fmt::format("{}{} {} of {} {}", text.empty() ? "" : ", ", up ? "up" : "down", side.lost,
+                            side.sent,
                             input.far                                   ? "frames lost"
                             : input.options.transport == Transport::tcp ? "segments sent again"
                                                                         : "datagrams lost");

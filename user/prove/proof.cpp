@@ -63,7 +63,7 @@ std::uint64_t lost_of(const ProofInput& input, const Proof& proof, std::size_t f
 // Puts the losses of one direction down to the slaves of one end.
 SideLoss side_loss(const ProofInput& input, const Proof& proof, bool near, bool up) {
     const EndTrace& trace = near ? input.near : *input.far;
-    SideLoss loss{near, near == up ? bondtrace::Direction::tx : bondtrace::Direction::rx, {}};
+    SideLoss loss{near, near == up ? bondtrace::Direction::tx : bondtrace::Direction::rx, {}, 0, 0};
     for (const TracedSlave& slave : trace.slaves)
         loss.slaves.push_back({slave.name, 0, 0, 0, 0, 0});
     const double seconds = static_cast<double>(input.client.elapsed_ns) / 1e9;
@@ -72,17 +72,19 @@ SideLoss side_loss(const ProofInput& input, const Proof& proof, bool near, bool 
         const auto& uses = loss.side == bondtrace::Direction::tx ? trace.flows[i].tx : trace.flows[i].rx;
         for (const TracedUse& use : uses)
             bits[use.slave] += static_cast<double>(use.bytes) * 8;
+        const bool failed = i < input.summary.rows.size() && !input.summary.rows[i].established;
+        const std::uint64_t lost = failed ? 0 : lost_of(input, proof, i, up);
+        // A receiver's slave has seen what was not lost.
+        const std::uint64_t sent =
+            failed ? 0 : packets_of(uses) + (loss.side == bondtrace::Direction::rx ? lost : 0);
+        loss.sent += sent;
+        loss.lost += lost;
         const auto carrier = carrier_of(uses);
         if (!carrier) continue;
         SlaveLoss& slave = loss.slaves[*carrier];
         ++slave.flows;
-        if (i < input.summary.rows.size() && !input.summary.rows[i].established) {
-            ++slave.failed;
-            continue;
-        }
-        const std::uint64_t lost = lost_of(input, proof, i, up);
-        // A receiver's slave has seen what was not lost.
-        slave.sent += packets_of(uses) + (loss.side == bondtrace::Direction::rx ? lost : 0);
+        slave.failed += failed ? 1 : 0;
+        slave.sent += sent;
         slave.lost += lost;
     }
     for (std::size_t i = 0; i < bits.size(); ++i)

@@ -57,7 +57,8 @@ struct ProvenFlow {
 struct SideLoss {
     bool near = true;
     bondtrace::Direction side = bondtrace::Direction::tx;
-    std::vector<SlaveLoss> slaves; // at the positions of that end's trace
+    std::vector<SlaveLoss> slaves;    // at the positions of that end's trace
+    std::uint64_t sent = 0, lost = 0; // packets of all flows, also of those on several slaves
 };
 
 struct Proof {
