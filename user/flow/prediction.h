@@ -37,9 +37,7 @@ class SharedPrediction {
     explicit operator bool() const { return has_value(); }
     const Prediction& operator*() const { return *shared_; }
     const Prediction* operator->() const { return shared_.get(); }
-    [[nodiscard]] Prediction value_or(Prediction other) const {
-        return shared_ ? *shared_ : std::move(other);
-    }
+    [[nodiscard]] Prediction value_or(const Prediction& other) const { return shared_ ? *shared_ : other; }
 
   private:
     std::shared_ptr<const Prediction> shared_;
