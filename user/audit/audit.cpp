@@ -145,7 +145,8 @@ std::string text_of(const AuditInput& input, const AuditResult& result) {
         if (input.obstacle)
             text += fmt::format("; traffic could not be watched: {}", input.obstacle->what);
         else if (result.status == ExitStatus::cannot_tell)
-            text += "; audit again while many flows run, such as those of 'bondtrace traffic client HOST --flows 64'";
+            text += "; audit again while many flows run, such as those of 'bondtrace traffic client HOST "
+                    "--flows 64'";
         return text;
     }
     const Finding& worst = result.findings.front();

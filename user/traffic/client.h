@@ -32,9 +32,9 @@ struct ClientRequest {
     std::string version;            // of this program, for the server's messages
     FeatureSet masked;              // what this end does not use, for tests
     bool trace = false;             // ask the server to trace the test on a bond of its own
-    // Called once, when the last byte has arrived and the server has stopped tracing, before either end closes
-    // the flows' sockets: what a tracer at this end sees until then is what the server's saw. Also when the test
-    // broke.
+    // Called once, when the last byte has arrived and the server has stopped tracing, before either end
+    // closes the flows' sockets: what a tracer at this end sees until then is what the server's saw. Also
+    // when the test broke.
     std::function<void()> collected;
 };
 
