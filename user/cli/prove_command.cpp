@@ -254,8 +254,6 @@ void add_flow_options(CLI::App& command, TrafficClientOptions& test) {
         ->type_name("N")
         ->check(CLI::Range(std::size_t{1}, max_flows))
         ->group(group);
-    auto* udp = command.add_flag("--udp", test.udp, "Datagrams, numbered and timed")->group(group);
-    command.add_flag("--tcp", test.tcp, "Connections (the default)")->excludes(udp)->group(group);
     command
         .add_option(
             "--ports", test.ports,
@@ -264,19 +262,7 @@ void add_flow_options(CLI::App& command, TrafficClientOptions& test) {
         ->type_name("PORTS")
         ->capture_default_str()
         ->group(group);
-    auto* bind =
-        command.add_option("--bind", test.bind, "The source address")->type_name("ADDRESS")->group(group);
-    command.add_option("--sources", test.sources, "Several: every one with every destination")
-        ->type_name("A,B,...")
-        ->excludes(bind)
-        ->group(group);
-    command.add_option("--destinations", test.destinations, "Several addresses of the peer")
-        ->type_name("A,B,...")
-        ->group(group);
-    command.add_option("--seed", test.seed, "Of everything random")
-        ->type_name("N")
-        ->capture_default_str()
-        ->group(group);
+    add_tuples(command, test);
 }
 
 } // namespace

@@ -79,8 +79,6 @@ void add_which_flows(CLI::App& command, TrafficClientOptions& options) {
         ->type_name("N")
         ->check(CLI::Range(std::size_t{1}, max_flows))
         ->group(group);
-    auto* udp = command.add_flag("--udp", options.udp, "Datagrams, numbered and timed")->group(group);
-    command.add_flag("--tcp", options.tcp, "Connections (the default)")->excludes(udp)->group(group);
     command
         .add_option("--ports", options.ports,
                     "Source ports: kernel, random, sequential[:STEP], even, 40000-40063,41000, a FILE of "
@@ -104,19 +102,7 @@ void add_which_flows(CLI::App& command, TrafficClientOptions& options) {
         .add_flag("--like-host", options.like_host,
                   "Source ports like those of this host's own connections at the moment")
         ->group(group);
-    auto* bind =
-        command.add_option("--bind", options.bind, "The source address")->type_name("ADDRESS")->group(group);
-    command.add_option("--sources", options.sources, "Several: every one with every destination")
-        ->type_name("A,B,...")
-        ->excludes(bind)
-        ->group(group);
-    command.add_option("--destinations", options.destinations, "Several addresses of HOST")
-        ->type_name("A,B,...")
-        ->group(group);
-    command.add_option("--seed", options.seed, "Of everything random")
-        ->type_name("N")
-        ->capture_default_str()
-        ->group(group);
+    add_tuples(command, options);
 }
 
 void add_client(CLI::App& parent, ExitStatus& status) {

@@ -44,6 +44,25 @@ void ProgressLine::show(const Progress& progress) {
     std::fflush(stderr);
 }
 
+void add_tuples(CLI::App& command, TrafficClientOptions& options) {
+    constexpr const char* group = "Which flows";
+    auto* udp = command.add_flag("--udp", options.udp, "Datagrams, numbered and timed")->group(group);
+    command.add_flag("--tcp", options.tcp, "Connections (the default)")->excludes(udp)->group(group);
+    auto* bind =
+        command.add_option("--bind", options.bind, "The source address")->type_name("ADDRESS")->group(group);
+    command.add_option("--sources", options.sources, "Several: every one with every destination")
+        ->type_name("A,B,...")
+        ->excludes(bind)
+        ->group(group);
+    command.add_option("--destinations", options.destinations, "Several addresses of the server")
+        ->type_name("A,B,...")
+        ->group(group);
+    command.add_option("--seed", options.seed, "Of everything random")
+        ->type_name("N")
+        ->capture_default_str()
+        ->group(group);
+}
+
 void add_how_driven(CLI::App& command, TrafficClientOptions& options) {
     constexpr const char* group = "How they are driven";
     const std::map<std::string, traffic::Direction> directions{{"up", traffic::Direction::up},

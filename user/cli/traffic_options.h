@@ -9,6 +9,9 @@
 
 namespace bondtrace {
 
+// What else their 5-tuples are made of: --udp, --bind, --sources, --destinations, --seed.
+void add_tuples(CLI::App& command, TrafficClientOptions& options);
+
 // How the flows are driven: --direction, --for, --rate and the like.
 void add_how_driven(CLI::App& command, TrafficClientOptions& options);
 

@@ -15,7 +15,7 @@ using namespace traffic;
 
 constexpr std::string_view flows_name = "flows", prediction_name = "prediction", exact_name = "exact split",
                            tx_name = "TX here", rx_name = "RX here", far_rx_name = "RX there",
-                           far_tx_name = "TX there", delivery_name = "delivery", coverage_name = "coverage";
+                           delivery_name = "delivery", coverage_name = "coverage";
 
 Check make(std::string_view name, CheckResult result, std::string text) {
     return {std::string(name), result, std::move(text)};

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+#include "tests/support/frame_generator.h"
 #include "user/prove/loss.h"
 
 #include <gtest/gtest.h>
@@ -50,19 +51,13 @@ TEST(Loss, OfAFullSlaveIsSaidToBeThat) {
 // 2 % lost among 20,000 packets, 100 runs of a generator: that one and no other is named, whatever the luck
 // of the others' 0.01 %.
 TEST(Loss, IsFoundWhateverTheLuck) {
-    std::uint64_t state = 1;
-    const auto chance = [&](std::uint64_t of) { // SplitMix64
-        std::uint64_t z = state += 0x9e3779b97f4a7c15;
-        z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
-        z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
-        return (z ^ (z >> 31)) % of;
-    };
+    Random random(1);
     for (int run = 0; run < 100; ++run) {
         std::vector<SlaveLoss> slaves{slave(0, 0), slave(0, 0), slave(0, 0)};
         for (int packet = 0; packet < 20'000; ++packet) {
-            SlaveLoss& on = slaves[chance(3)];
+            SlaveLoss& on = slaves[random.below(3)];
             ++on.sent;
-            if (chance(10'000) < (&on == &slaves[2] ? 200U : 1U)) ++on.lost;
+            if (random.below(10'000) < (&on == &slaves[2] ? 200U : 1U)) ++on.lost;
         }
         const auto lossy = lossy_slaves(slaves);
         ASSERT_EQ(lossy.size(), 1U) << run;

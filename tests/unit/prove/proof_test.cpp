@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+#include "tests/support/frame_generator.h"
 #include "tests/unit/prove/scene.h"
 #include "user/prove/proof.h"
 
@@ -219,18 +220,12 @@ TEST(Proof, OfABrokenTestCannotTell) {
 // are those of the binomial distribution, and no run is called a failure.
 TEST(Proof, RandomPortsSplitByTheBinomial) {
     std::vector<double> seen(9);
-    std::uint64_t state = 7;
-    const auto coin = [&] { // SplitMix64
-        std::uint64_t z = state += 0x9e3779b97f4a7c15;
-        z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
-        z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
-        return static_cast<std::uint32_t>((z ^ (z >> 31)) & 1);
-    };
+    Random random(7);
     constexpr int runs = 400;
     for (int run = 0; run < runs; ++run) {
         std::vector<Placed> flows;
         for (int i = 0; i < 8; ++i) {
-            const std::uint32_t slave = coin();
+            const std::uint32_t slave = random.below(2);
             flows.push_back({slave, slave, slave, slave});
         }
         ProofInput input = test_of(flows);
