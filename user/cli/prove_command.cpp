@@ -140,6 +140,8 @@ void add_test(ProofInput& input, TrafficReport& report, const TestOutcome& outco
     input.summary = report.summary;
     input.far = outcome.far;
     input.untraced = outcome.untraced;
+    if (!outcome.stopped_by_server.empty()) // what was asked for was not tested
+        input.broken = "the server ended the test: " + outcome.stopped_by_server;
     if (outcome.broken) input.broken = outcome.broken->what;
     // With the ports that the kernel chose.
     for (std::size_t i = 0; i < input.plan.flows.size() && i < report.client.flows.size(); ++i)
